@@ -12,6 +12,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum {
+    RECORDS_MAX = 128 << 20, /* bytes of records that are read in one directory; another user may have made it, */
+    RECORD_LEAST = 4096,     /* where a life or a record counts as this much at least */
+};
+
+/* The reading of a directory. */
+typedef struct {
+    GPtrArray *left_out; /* messages; NULL: not wanted */
+    gsize read;          /* bytes */
+} Reading;
+
 char *
 blackbox_life_id(const BlackboxLife *life)
 {
@@ -74,10 +85,10 @@ blackbox_directories(void)
 }
 
 static void
-leave_out(GPtrArray *left_out, const char *path, const GError *error)
+leave_out(const Reading *reading, const char *path, const GError *error)
 {
-    if (left_out != NULL)
-        g_ptr_array_add(left_out, g_strdup_printf("%s: %s", path, error->message));
+    if (reading->left_out != NULL)
+        g_ptr_array_add(reading->left_out, g_strdup_printf("%s: %s", path, error->message));
 }
 
 /* The latest record determines the name. */
@@ -93,7 +104,7 @@ take_process(BlackboxLife *life, RecordProcess *process)
 
 /* The file at PATH may change at any time if another user owns the directory. */
 static char *
-read_record(const char *path, gsize *length, GError **error)
+read_record(Reading *reading, const char *path, gsize *length, GError **error)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -104,6 +115,7 @@ read_record(const char *path, gsize *length, GError **error)
     g_autofree char *text = g_malloc(RECORD_MAX + 1);
     gssize got = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? pread(fd, text, RECORD_MAX + 1, 0) : -1;
     close(fd);
+    reading->read += (gsize)MAX(got, RECORD_LEAST);
     if (got < 0 || got > RECORD_MAX) {
         g_set_error(error, BLACKBOX_ERROR, BLACKBOX_ERROR_FORMAT, "it is not a key file of the black box");
         return NULL;
@@ -113,7 +125,7 @@ read_record(const char *path, gsize *length, GError **error)
 }
 
 static void
-read_snapshot(BlackboxLife *life, guint number, GPtrArray *left_out)
+read_snapshot(Reading *reading, BlackboxLife *life, guint number)
 {
     g_autoptr(GError) error = NULL;
     g_auto(RecordProcess) process = {0};
@@ -121,10 +133,10 @@ read_snapshot(BlackboxLife *life, guint number, GPtrArray *left_out)
     g_autofree char *dump = files_dump(life->directory, number);
     gsize length = 0;
     struct stat st;
-    g_autofree char *text = read_record(path, &length, &error);
+    g_autofree char *text = read_record(reading, path, &length, &error);
     BlackboxSnapshot *snapshot = text != NULL ? record_read_snapshot(text, length, &process, &error) : NULL;
     if (snapshot == NULL) {
-        leave_out(left_out, path, error);
+        leave_out(reading, path, error);
         return;
     }
     snapshot->number = number;
@@ -141,7 +153,7 @@ read_snapshot(BlackboxLife *life, guint number, GPtrArray *left_out)
 }
 
 static void
-read_end(BlackboxLife *life, GPtrArray *left_out)
+read_end(Reading *reading, BlackboxLife *life)
 {
     g_autoptr(GError) error = NULL;
     g_auto(RecordProcess) process = {0};
@@ -149,10 +161,10 @@ read_end(BlackboxLife *life, GPtrArray *left_out)
     gsize length = 0;
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return;
-    g_autofree char *text = read_record(path, &length, &error);
+    g_autofree char *text = read_record(reading, path, &length, &error);
     life->has_end = text != NULL && record_read_end(text, length, &life->end, &process, &error);
     if (!life->has_end) {
-        leave_out(left_out, path, error);
+        leave_out(reading, path, error);
         return;
     }
     take_process(life, &process);
@@ -161,7 +173,7 @@ read_end(BlackboxLife *life, GPtrArray *left_out)
 
 /* NULL if DIRECTORY is not a life, or is empty. */
 static BlackboxLife *
-read_life(const char *directory, GPtrArray *left_out)
+read_life(Reading *reading, const char *directory)
 {
     g_autoptr(BlackboxLife) life = g_new0(BlackboxLife, 1);
     g_autofree char *base = g_path_get_basename(directory);
@@ -170,9 +182,10 @@ read_life(const char *directory, GPtrArray *left_out)
     life->directory = g_strdup(directory);
     life->snapshots = g_ptr_array_new_with_free_func(free_snapshot);
     g_autoptr(GArray) numbers = files_numbers(directory);
-    for (guint i = 0; i < numbers->len; i++)
-        read_snapshot(life, g_array_index(numbers, guint, i), left_out);
-    read_end(life, left_out);
+    reading->read += RECORD_LEAST;
+    for (guint i = 0; i < numbers->len && reading->read < RECORDS_MAX; i++)
+        read_snapshot(reading, life, g_array_index(numbers, guint, i));
+    read_end(reading, life);
     if (life->name == NULL)
         return NULL;
     g_autofree char *boot = files_boot();
@@ -222,16 +235,19 @@ blackbox_lives(const char *directory, const char *name, GPtrArray *left_out, GEr
 {
     g_autoptr(GPtrArray) lives = g_ptr_array_new_with_free_func(free_life);
     g_autoptr(GPtrArray) names = files_subdirectories(directory, error);
+    Reading reading = {.left_out = left_out};
     if (names == NULL)
         return NULL;
     for (guint i = 0; i < names->len; i++) {
         g_autoptr(GPtrArray) found = files_subdirectories(names->pdata[i], NULL);
-        for (guint n = 0; found != NULL && n < found->len; n++) {
-            g_autoptr(BlackboxLife) life = read_life(found->pdata[n], left_out);
+        for (guint n = 0; found != NULL && n < found->len && reading.read < RECORDS_MAX; n++) {
+            g_autoptr(BlackboxLife) life = read_life(&reading, found->pdata[n]);
             if (life != NULL && has_name(life, name))
                 g_ptr_array_add(lives, g_steal_pointer(&life));
         }
     }
+    if (reading.read >= RECORDS_MAX && left_out != NULL)
+        g_ptr_array_add(left_out, g_strdup_printf("%s: all that follows its first 128 MiB of records", directory));
     sort_lives(lives);
     return g_steal_pointer(&lives);
 }

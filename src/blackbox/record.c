@@ -121,12 +121,15 @@ get_user(GKeyFile *file, const char *group, const char *key, uid_t otherwise)
     return user < (uid_t)-1 ? (uid_t)user : otherwise;
 }
 
-/* The printable text of KEY; NULL: GROUP has no such key. To be freed. */
+enum { LINE_BYTES = 1024 };
+
+/* The printable text of KEY, of which the first LINE_BYTES bytes are read; NULL: GROUP has no such key. To be freed. */
 static char *
 get_line(GKeyFile *file, const char *group, const char *key)
 {
     g_autofree char *value = g_key_file_get_string(file, group, key, NULL);
-    return value != NULL ? text_printable(value) : NULL;
+    g_autofree char *start = g_strndup(value, LINE_BYTES);
+    return start != NULL ? text_printable(start) : NULL;
 }
 
 static gboolean

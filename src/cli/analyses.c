@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/analyses.h"
 
+#include "cli/command.h"
 #include "cli/confined-work.h"
 #include "confine/input-file.h"
 #include "history/handed.h"
 #include "history/history.h"
 #include "stats/jemdata.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,10 +54,9 @@ analyses_warn(const char *file, const StatsReport *report)
     guint64 left_out = report->truncated + report->damaged;
     if (left_out == 0)
         return FALSE;
-    fprintf(stderr,
-            "jescope: %s: left out %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-            " snapshots; the first one begins in line %" G_GUINT64_FORMAT ": %s\n",
-            file, left_out, report->samples + left_out, report->first_left_out, report->why_left_out);
+    command_say("%s: left out %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+                " snapshots; the first one begins in line %" G_GUINT64_FORMAT ": %s",
+                file, left_out, report->samples + left_out, report->first_left_out, report->why_left_out);
     return TRUE;
 }
 

@@ -4,6 +4,7 @@
 
 #include "confine/input-file.h"
 #include "stats/jemdata.h"
+#include "text/printable.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,31 +61,43 @@ print_usage(const char *program)
     return EXIT_REFUSED;
 }
 
-static void
-skip_line(FILE *from)
+/* A log, of which SIZE bytes are read: its writer may go on without end. */
+typedef struct {
+    FILE *file;
+    guint64 left;
+} Log;
+
+static int
+next(Log *log)
 {
-    for (int c = getc(from); c != EOF && c != '\n';)
-        c = getc(from);
+    return log->left > 0 ? (log->left--, getc_unlocked(log->file)) : EOF;
+}
+
+static void
+skip_line(Log *log)
+{
+    for (int c = next(log); c != EOF && c != '\n';)
+        c = next(log);
 }
 
 /* Only the beginning of a longer line is searched: the patterns are short. */
 static gboolean
-copy_lines(FILE *from, FILE *to)
+copy_lines(Log *log, FILE *to)
 {
     g_autofree char *line = g_malloc(LINE_SIZE);
     g_autoptr(GString) out = g_string_new(NULL);
     fputs(JEMDATA_HEADER, to);
-    for (int c = getc(from); c != EOF; c = getc(from)) {
+    for (int c = next(log); c != EOF; c = next(log)) {
         gsize length = 0;
-        for (; c != EOF && c != '\n' && length < LINE_SIZE; c = getc(from))
+        for (; c != EOF && c != '\n' && length < LINE_SIZE; c = next(log))
             line[length++] = (char)c;
         if (c != EOF && c != '\n')
-            skip_line(from);
+            skip_line(log);
         g_string_truncate(out, 0);
         jemdata_extract_line(line, length, out);
         fwrite(out->str, 1, out->len, to);
     }
-    return !ferror(from) && !ferror(to);
+    return !ferror(log->file) && !ferror(to);
 }
 
 /* In a directory of another user, that user's links may point to any file. */
@@ -106,34 +119,52 @@ open_data(void)
     return NULL;
 }
 
+/* The number of bytes of FD to read. FALSE: another user's file says that it has more than any log, and they may be a
+ * hole. */
 static gboolean
-extract(FILE *from)
+find_size(int fd, guint64 *size, GError **error)
 {
-    FILE *to = open_data();
-    if (to == NULL)
+    struct stat status;
+    if (fstat(fd, &status) != 0)
         return FALSE;
-    gboolean copied = copy_lines(from, to);
-    return fclose(to) == 0 && copied;
+    *size = (guint64)status.st_size;
+    if (status.st_uid == 0 || status.st_uid == geteuid() || *size <= INPUT_FILE_MAX_UNPACKED)
+        return TRUE;
+    g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED,
+                "it belongs to another user and is larger than 4 GiB; copy the part that is needed");
+    return FALSE;
+}
+
+static gboolean
+extract(int fd, GError **error)
+{
+    Log log = {0};
+    if (!find_size(fd, &log.left, error) || (log.file = fdopen(dup(fd), "r")) == NULL)
+        return FALSE;
+    FILE *to = open_data();
+    gboolean copied = to != NULL && copy_lines(&log, to);
+    fclose(log.file);
+    return to != NULL && fclose(to) == 0 && copied;
 }
 
 static int
 extract_file(const char *path)
 {
-    printf("Extracting data from %s....", path);
-    fflush(stdout);
     g_autoptr(GError) why = NULL;
+    g_autofree char *name = text_printable(path);
+    printf("Extracting data from %s....", name);
+    fflush(stdout);
     const int fd = input_file_open(path, &why);
-    FILE *from = fd >= 0 ? fdopen(fd, "r") : NULL;
-    gboolean fine = from != NULL && extract(from);
+    const gboolean done = fd >= 0 && extract(fd, &why);
     const char *reason = why != NULL ? why->message : strerror(errno);
-    if (from != NULL)
-        fclose(from);
-    if (fine) {
+    if (fd >= 0)
+        close(fd);
+    if (done) {
         puts("Done.");
         return EXIT_SUCCESS;
     }
     putchar('\n');
-    fprintf(stderr, "extract-jem-stats: cannot write %s from %s: %s\n", data_name, path, reason);
+    fprintf(stderr, "extract-jem-stats: cannot write %s from %s: %s\n", data_name, name, reason);
     return EXIT_FAILURE;
 }
 
@@ -149,7 +180,8 @@ extract_jem_stats_main(int argc, char **argv)
         return EXIT_REFUSED;
     }
     if (!g_file_test(path, G_FILE_TEST_IS_REGULAR)) {
-        printf("Error!  File %s not found!\n", path);
+        g_autofree char *name = text_printable(path);
+        printf("Error!  File %s not found!\n", name);
         return EXIT_REFUSED;
     }
     return extract_file(path);

@@ -4,6 +4,7 @@
 #include "report/format.h"
 #include "report/table.h"
 #include "report/units.h"
+#include "text/printable.h"
 
 #include <math.h>
 #include <string.h>
@@ -153,6 +154,8 @@ write_line(const Source *source, const TableRow *row, guint32 number, const char
     for (char *c = valid; c && *c; c++)
         if ((guchar)*c < 0x20 && *c != '\t')
             *c = ' ';
+    if (valid)
+        text_clean(valid, strlen(valid) + 1);
     writer_format(source->writer, "%8u  %s\n", number, valid ? valid : "");
 }
 

@@ -323,6 +323,21 @@ def test_a_namesake_of_another_user_is_not_shown_silently(tmp_path):
     assert jescope(tmp_path, "last", "4000003", *words).stderr == ""
 
 
+def test_thousands_of_links_to_one_record(tmp_path):
+    """Another user's directory, whose records take no room: a part of them is read, and long lines are cut."""
+    life = tmp_path / "box" / "service" / "4000001.1"
+    life.mkdir(parents=True, mode=0o700)
+    record = life / "000001.snapshot"
+    text = "\x01" * 31000
+    record.write_text(f"[snapshot]\ntime-us=1\ntook-us=1\nreason={text}\nmissing={text}\n[process]\nname=service\nboot=b\nuser=1\n")
+    for number in range(2, 3000):
+        os.link(record, life / f"{number:06}.snapshot")
+    done = jescope(tmp_path, "last", "service", f"--directory={tmp_path / 'box'}", "--json")
+    assert "all that follows its first 128 MiB of records; it is left out" in done.stderr, done.stderr
+    snapshots = json.loads(done.stdout)["lives"][0]["snapshots"]
+    assert len(snapshots) < 2500 and len(done.stdout) < 64 << 20
+
+
 def test_errors(tmp_path):
     empty = jescope(tmp_path, "last", "nothing", f"--directory={tmp_path / 'box'}", check=False)
     assert empty.returncode == 1 and "no snapshots of nothing in " in empty.stderr

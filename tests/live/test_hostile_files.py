@@ -122,6 +122,14 @@ def test_readable_sources_are_shown(secret, build, start):
     assert "SECRET-31" in report(dump)
 
 
+def test_sources_that_control_a_terminal(secret, build, start):
+    secret.write_text("\n".join(f"SECRET-{n} \x1b[2J \u009b31m \x7f \u202e" for n in range(1, LINES + 1)), encoding="utf-8")
+    secret.chmod(0o644)
+    _, dump = start(build(secret, NOBODY), NOBODY)
+    shown = report(dump)
+    assert "SECRET-31" in shown and not re.search("[\x1b\u009b\x7f\u202e]", shown), shown
+
+
 def test_dump_of_another_user(secret, build, start):
     _, dump = start(build(secret, 0), NOBODY)
     assert "SECRET" not in report(dump)

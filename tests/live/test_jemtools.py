@@ -7,6 +7,7 @@ import pathlib
 import random
 import shutil
 import subprocess
+import threading
 
 import pytest
 from services import SANITIZED
@@ -131,6 +132,44 @@ def test_extract_takes_long_lines_without_end(tool):
     short = f'{limit}exec "{tool.work.parent}/bin/extract-jem-stats" "{log}"'
     done = subprocess.run(["sh", "-c", short], cwd=tool.work, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user's file needs root")
+def test_extract_of_another_users_log(tool):
+    """Its name may control a terminal, and its size be a hole's."""
+    log = tool.work / "log\x1b[2J\x9b"
+    log.write_text("Begin jemalloc statistics\nMerged arenas stats:\n")
+    os.chown(log, 65534, 65534)
+    done = tool("extract-jem-stats", log)
+    assert done.returncode == 0 and "\x1b" not in done.stdout and "log\\u{001B}[2J" in done.stdout, done
+    os.truncate(log, 5 << 30)
+    done = tool("extract-jem-stats", log)
+    assert done.returncode == 1 and "belongs to another user and is larger than 4 GiB" in done.stderr, done
+    missing = tool("extract-jem-stats", f"{log}?")
+    assert "not found" in missing.stdout and "\x1b" not in done.stdout + done.stderr + missing.stdout
+
+
+def test_extract_of_a_log_that_grows(tool):
+    """What was there at the beginning is read."""
+    log = tool.work / "log"
+    lines = "Begin jemalloc statistics\nMerged arenas stats:\n" + "x" * 1000 + "\n"
+    log.write_text(lines * 1000)
+    ended = threading.Event()
+
+    def write():
+        with log.open("a") as file:
+            while not ended.is_set() and file.tell() < 256 << 20:
+                file.write(lines * 1000)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        assert tool("extract-jem-stats", log).returncode == 0
+        size = (tool.work / "jemdata.py").stat().st_size
+    finally:
+        ended.set()
+        writer.join()
+    assert 0 < size < 1 << 20
 
 
 def test_other_module(tool):
