@@ -163,7 +163,7 @@ blackbox_json(const BlackboxLife *life)
                   "uid", life->user != (uid_t)-1 ? json_integer(life->user) : json_null(), "state",
                   blackbox_state_word(life), "summary", summary, "directory", json_path(life->directory), "end",
                   life->has_end ? end_json(&life->end) : json_null(), "snapshots", snapshots);
-    char *text = json_dumps(document, JSON_COMPACT);
+    char *text = json_dumps(document, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(document);
     return text;
 }

@@ -38,7 +38,7 @@ struct PrekillHook {
 static char *
 take_text(json_t *document)
 {
-    char *text = json_dumps(document, JSON_COMPACT);
+    char *text = json_dumps(document, JSON_COMPACT | JSON_ENSURE_ASCII);
     char *copy = g_strdup(text);
     json_decref(document);
     free(text);

@@ -175,7 +175,7 @@ text_of_failure(const AnswerFailure *failure)
     g_autofree char *message = g_utf8_make_valid(failure->message, -1);
     json_t *error =
         json_pack("{s:{s:s, s:s, s:s*}}", "error", "code", failure->code, "message", message, "hint", failure->hint);
-    char *text = json_dumps(error, JSON_COMPACT);
+    char *text = json_dumps(error, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(error);
     g_autoptr(GString) line = g_string_new(text);
     g_string_append_c(line, '\n');

@@ -243,13 +243,17 @@ is_safe_method(const Exchange *exchange)
     return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
 }
 
-/* Whether the request has headers that every browser and no tool sends. (fetch() of Node.js sends "*".) */
+/* Whether the request has headers that every browser and no tool sends. (fetch() of Node.js sends "*".) A page of
+ * another site can choose the languages and what it accepts, but not the name of the browser. */
 static gboolean
 looks_like_a_browser(const Exchange *exchange)
 {
     const char *language = exchange_header(exchange, "Accept-Language");
     const char *mode = exchange_header(exchange, "Sec-Fetch-Mode");
     const char *accept = exchange_header(exchange, "Accept");
+    const char *agent = exchange_header(exchange, "User-Agent");
+    if (agent != NULL && g_str_has_prefix(agent, "Mozilla/"))
+        return TRUE;
     if (exchange_header(exchange, "Upgrade-Insecure-Requests") != NULL || exchange_header(exchange, "Cookie") != NULL ||
         (language != NULL && strcmp(language, "*") != 0) || (mode != NULL && strcmp(mode, "cors") != 0))
         return TRUE;

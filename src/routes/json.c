@@ -69,6 +69,35 @@ utf8_length(const unsigned char *text)
     return 0;
 }
 
+/* The character of the well-formed sequence of N bytes at TEXT, if it is one of U+0080 to U+FFFF; otherwise 0. */
+static unsigned
+code_of(const unsigned char *text, size_t n)
+{
+    return n == 2   ? (text[0] & 0x1fu) << 6 | (text[1] & 0x3fu)
+           : n == 3 ? (text[0] & 0x0fu) << 12 | (text[1] & 0x3fu) << 6 | (text[2] & 0x3fu)
+                    : 0;
+}
+
+/* Whether a terminal, to which curl prints an answer, may be controlled by character CODE, or hide or reorder text. */
+static bool
+controls_terminal(unsigned code)
+{
+    static const struct {
+        unsigned first, last;
+    } ranges[] = {
+        {0x80, 0x9f},     /* C1 */
+        {0xad, 0xad},     /* soft hyphen */
+        {0x200b, 0x200f}, /* invisible; direction */
+        {0x2028, 0x202e}, /* separators; direction */
+        {0x2060, 0x206f}, /* the same */
+        {0xfeff, 0xfeff},
+    };
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+        if (code >= ranges[i].first && code <= ranges[i].last)
+            return true;
+    return false;
+}
+
 /* Writes the character at TEXT, of N bytes, or 0 if it is not well-formed, to PLACE. Returns the number of bytes. */
 static size_t
 write_letter(char place[static LETTER_MAX + 1], const char *text, size_t n)
@@ -78,6 +107,9 @@ write_letter(char place[static LETTER_MAX + 1], const char *text, size_t n)
         return (size_t)snprintf(place, LETTER_MAX + 1, "\\%c", c);
     if (c < ' ' || c == 0x7f)
         return (size_t)snprintf(place, LETTER_MAX + 1, "\\u%04x", c);
+    unsigned code = code_of((const unsigned char *)text, n);
+    if (controls_terminal(code))
+        return (size_t)snprintf(place, LETTER_MAX + 1, "\\u%04x", code);
     memcpy(place, n > 0 ? text : "\xef\xbf\xbd", n > 0 ? n : 3);
     return n > 0 ? n : 3;
 }

@@ -25,7 +25,7 @@ rule_report_time(gint64 time_us)
 static char *
 take_text(json_t *document)
 {
-    char *text = json_dumps(document, JSON_COMPACT);
+    char *text = json_dumps(document, JSON_COMPACT | JSON_ENSURE_ASCII);
     char *copy = g_strdup(text);
     json_decref(document);
     free(text);

@@ -41,7 +41,7 @@ to_json(const ServiceEvent *event)
                                "who", event->who, "detail", event->detail);
     if (event->subject != 0)
         json_object_set_new(object, "subject", json_integer((json_int_t)event->subject));
-    char *text = json_dumps(object, JSON_COMPACT);
+    char *text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(object);
     return text;
 }

@@ -90,7 +90,7 @@ root_answer_index(Site *site, Exchange *exchange)
                 json_array_append_new(paths, json_pack("{s:s, s:s, s:s}", "methods", row->methods, "path", row->pattern,
                                                        "summary", row->summary));
     json_t *index = json_pack("{s:s, s:s, s:o}", "name", "jescope", "version", JESCOPE_VERSION, "paths", paths);
-    char *text = json_dumps(index, JSON_COMPACT);
+    char *text = json_dumps(index, JSON_COMPACT | JSON_ENSURE_ASCII);
     GBytes *body = g_bytes_new_with_free_func(text, strlen(text), free, text);
     json_decref(index);
     exchange_answer(exchange, answer_new(200, "application/json", body, ANSWER_PLAIN));

@@ -45,7 +45,7 @@ answer_states(gpointer data, RouteReply *reply)
     json_t *rules = json_array();
     service_rules_each(ask->site->service, ask->viewer, add_standing, rules);
     json_t *document = json_pack("{s:o, s:o}", "rules", rules, "problems", list_problems(ask->site, ask->viewer));
-    char *text = json_dumps(document, JSON_COMPACT);
+    char *text = json_dumps(document, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(document);
     reply_begin(reply, 200, REPLY_JSON);
     reply_add(reply, text, strlen(text));

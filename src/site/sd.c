@@ -27,7 +27,7 @@ sd_write(const GPtrArray *targets, const char *address, const char *scheme)
     for (guint i = 0; i < targets->len; i++)
         if (service_target_state(targets->pdata[i]) == SERVICE_TARGET_LIVE)
             json_array_append_new(groups, group_of(targets->pdata[i], address, scheme));
-    char *text = json_dumps(groups, JSON_COMPACT);
+    char *text = json_dumps(groups, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(groups);
     return g_bytes_new_with_free_func(text, strlen(text), free, text);
 }

@@ -14,7 +14,7 @@
 static Answer *
 answer_new_json(unsigned status, json_t *document, const char *cookie)
 {
-    char *text = json_dumps(document, JSON_COMPACT);
+    char *text = json_dumps(document, JSON_COMPACT | JSON_ENSURE_ASCII);
     Answer *answer =
         answer_new(status, REPLY_JSON, g_bytes_new_with_free_func(text, strlen(text), free, text), ANSWER_PLAIN);
     json_decref(document);

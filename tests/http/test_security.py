@@ -128,7 +128,8 @@ ORIGINS = [
     ("marks of a browser", [("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")], False),
     ("marks of a browser", [("Accept", "image/avif,image/webp,*/*;q=0.8")], False),
     ("marks of a browser", [("Sec-Fetch-Mode", "no-cors")], False),
-    ("nothing", [("User-Agent", "Mozilla/5.0")], True),
+    ("marks of a browser", [("User-Agent", "Mozilla/5.0 (X11; Linux x86_64)"), ("Accept-Language", "*")], False),
+    ("nothing", [("User-Agent", "node"), ("Accept-Language", "*"), ("Sec-Fetch-Mode", "cors")], True),
     ("nothing", [("Accept-Language", "*"), ("Sec-Fetch-Mode", "cors")], True),  # fetch() of Node.js
     ("nothing", [("Accept", "application/json")], True),
     ("nothing", [], True),

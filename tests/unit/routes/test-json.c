@@ -65,6 +65,20 @@ test_mends_what_is_not_utf8(void)
     }
 }
 
+/* curl shows an answer on a terminal. */
+static void
+test_controls(void)
+{
+    Json json;
+    reply_begin(&reply, 200, REPLY_JSON);
+    json_begin(&json, &reply);
+    json_text(&json, NULL,
+              "\xc2\x9b"
+              "31m \xe2\x80\xae \xe2\x81\xa6 \xe2\x80\x8b \xef\xbb\xbf \xc2\xa0 \xe2\x80\x94 \xc3\xa4");
+    g_autofree char *text = body();
+    g_assert_cmpstr(text, ==, "\"\\u009b31m \\u202e \\u2066 \\u200b \\ufeff \xc2\xa0 \xe2\x80\x94 \xc3\xa4\"");
+}
+
 /* Texts that are longer than a piece of them, with characters of every length at the end of a piece. */
 static void
 test_long_texts(void)
@@ -158,6 +172,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/routes/json/writes-every-kind", test_writes_every_kind);
     g_test_add_func("/routes/json/mends-what-is-not-utf8", test_mends_what_is_not_utf8);
+    g_test_add_func("/routes/json/controls", test_controls);
     g_test_add_func("/routes/json/long-texts", test_long_texts);
     g_test_add_func("/routes/json/letters-take-no-system-call-each", test_letters_take_no_system_call_each);
     g_test_add_func("/routes/json/values-take-no-system-call-each", test_values_take_no_system_call_each);
