@@ -23,6 +23,7 @@ struct Exchange {
     gboolean begun;        /* its headers were received */
     gboolean is_malformed; /* its end is ambiguous */
     gboolean too_long;     /* its body exceeds the limit */
+    gboolean crowded;      /* others' files leave no room for its body */
     gboolean handled;      /* it was passed to its owner */
     gboolean waiting;      /* counted in ServerFigures.waiting */
     gboolean suspended;    /* libmicrohttpd waits until we resume it */
@@ -55,6 +56,9 @@ Answer *exchange_refuse_rate(const Exchange *exchange, guint wait_s);
 
 /* Counts a body that is received into a file, until exchange_free(). */
 void exchange_count_file(Exchange *exchange);
+
+/* Its file now has SIZE bytes, which are counted in Traffic.received and for its peer. */
+void exchange_count_received(Exchange *exchange, guint64 size);
 
 /* An answer by the transport itself. */
 Answer *exchange_refusal(unsigned status, const char *code, const char *message, const char *hint);

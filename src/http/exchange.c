@@ -263,6 +263,14 @@ exchange_count_unread(Exchange *exchange, guint64 size)
 }
 
 void
+exchange_count_received(Exchange *exchange, guint64 size)
+{
+    exchange->connection->listener->traffic->received += size - exchange->file_size;
+    *peer_received(exchange->connection->peer) += size - exchange->file_size;
+    exchange->file_size = size;
+}
+
+void
 exchange_count_file(Exchange *exchange)
 {
     exchange->is_file = TRUE;
@@ -275,6 +283,7 @@ exchange_free(Exchange *exchange)
     exchange_leave(exchange);
     exchange_count_waiting(exchange, FALSE);
     exchange_count_unread(exchange, 0);
+    exchange_count_received(exchange, 0);
     if (exchange->is_file)
         count_file(exchange, -1);
     if (exchange->file >= 0)

@@ -2,6 +2,7 @@
 #include "http/peers.h"
 
 #include "confine/account.h"
+#include "confine/keyed-hash.h"
 #include "target/reach.h"
 
 #include <arpa/inet.h>
@@ -39,6 +40,7 @@ struct Peer {
     guint connections;
     guint counts[PEER_COUNTS];
     guint64 unread;
+    guint64 received;
     double allowance; /* requests it may send now */
     double pressed;   /* unexpired refusals, as requests */
     gint64 counted_us;
@@ -57,10 +59,7 @@ struct Peers {
 static guint
 hash_key(gconstpointer data)
 {
-    const PeerKey *key = data;
-    guint32 words[4];
-    memcpy(words, key->bytes, sizeof(words));
-    return (words[0] * 31 + words[1]) * 31 + (words[2] * 31 + words[3]);
+    return keyed_hash_bytes(data, sizeof(PeerKey));
 }
 
 static gboolean
@@ -390,4 +389,10 @@ guint64 *
 peer_unread(Peer *peer)
 {
     return &peer->unread;
+}
+
+guint64 *
+peer_received(Peer *peer)
+{
+    return &peer->received;
 }

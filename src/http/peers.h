@@ -111,4 +111,7 @@ guint *peer_count(Peer *peer, PeerCount what);
 /* Bytes of large answers that are not completely sent; counted here, limited by the sender. */
 guint64 *peer_unread(Peer *peer);
 
+/* Bytes of bodies that are being received into files; counted here, limited by the receiver. */
+guint64 *peer_received(Peer *peer);
+
 #endif

@@ -87,19 +87,25 @@ check_head(Exchange *exchange, const char *version)
     return answer_new_failure(&failure);
 }
 
+static Answer *
+refuse_crowded(void)
+{
+    Answer *answer = refuse(MHD_HTTP_TOO_MANY_REQUESTS, "crowded", "other files are being received already",
+                            "wait as long as Retry-After says");
+    answer_add_header(answer, MHD_HTTP_HEADER_RETRY_AFTER, "5");
+    return answer;
+}
+
 /* NULL if another body may be received into a file, otherwise the refusal. */
 static Answer *
 begin_file(Exchange *exchange)
 {
     Connection *connection = exchange->connection;
     Traffic *traffic = connection->listener->traffic;
-    gboolean crowded = traffic->files >= SERVER_FILES_AT_ONCE && !peer_is_ours(connection->peer);
-    if (crowded || *peer_count(connection->peer, PEER_FILES) >= SERVER_FILES_OF_PEER) {
-        Answer *answer = refuse(MHD_HTTP_TOO_MANY_REQUESTS, "crowded", "other files are being received already",
-                                "wait as long as Retry-After says");
-        answer_add_header(answer, MHD_HTTP_HEADER_RETRY_AFTER, "5");
-        return answer;
-    }
+    const guint own = *peer_count(connection->peer, PEER_FILES);
+    const guint places = SERVER_FILES_AT_ONCE + (own == 0 ? SERVER_FILES_FIRSTS : 0);
+    if (own >= SERVER_FILES_OF_PEER || (traffic->files >= places && !peer_is_ours(connection->peer)))
+        return refuse_crowded();
     exchange_count_file(exchange);
     connection_set_deadline(connection, traffic->timeout_s + SERVER_FILE_MAX / SERVER_SEND_RATE_MIN);
     return NULL;
@@ -115,6 +121,10 @@ receive_begin(Exchange *exchange, const char *method, const char *version)
     exchange->request.method = method;
     exchange->request.body = "";
     connection_set_deadline(connection, traffic->timeout_s);
+    if (!peers_spend(traffic->peers, connection->peer, g_get_monotonic_time(), &wait_s)) {
+        exchange->delay_ms = peers_note_limited(traffic->peers, connection->peer);
+        return exchange_refuse_rate(exchange, wait_s);
+    }
     Answer *malformed = check_head(exchange, version);
     if (malformed != NULL)
         return malformed;
@@ -128,13 +138,29 @@ receive_begin(Exchange *exchange, const char *method, const char *version)
         traffic->handler.is_file != NULL && traffic->handler.is_file(exchange, traffic->handler.data);
     if (announces_long_body(exchange, is_file))
         return refuse_body(is_file);
-    if (!peers_spend(traffic->peers, connection->peer, g_get_monotonic_time(), &wait_s)) {
-        exchange->delay_ms = peers_note_limited(traffic->peers, connection->peer);
-        return exchange_refuse_rate(exchange, wait_s);
-    }
     /* A client that is not admitted takes no place of those that send files, also while its refusal is delayed. */
     Answer *refusal = traffic->handler.admit(exchange, traffic->handler.data);
     return refusal == NULL && is_file ? begin_file(exchange) : refusal;
+}
+
+/* Whether the file of EXCHANGE may have SIZE more bytes. The more peers send files, the less one may have, so that
+ * there is room for a further one (dynamic thresholds, Choudhury and Hahne 1998). */
+static gboolean
+has_room(const Exchange *exchange, size_t size)
+{
+    Peer *peer = exchange->connection->peer;
+    const guint64 all = exchange->connection->listener->traffic->received;
+    return peer_is_ours(peer) || (all < SERVER_FILES_BYTES && *peer_received(peer) + size <= SERVER_FILES_BYTES - all);
+}
+
+/* Frees what was received of a body that is refused. */
+static void
+drop_file(Exchange *exchange)
+{
+    exchange_count_received(exchange, 0);
+    if (exchange->file >= 0)
+        close(exchange->file);
+    exchange->file = -1;
 }
 
 /* A body that is too long is still read until its end or the deadline, since the client would not read an early
@@ -143,8 +169,11 @@ static void
 collect_file(Exchange *exchange, const char *bytes, size_t size)
 {
     exchange->too_long = exchange->too_long || exchange->file_size + size > SERVER_FILE_MAX;
-    if (exchange->too_long || exchange->file_error != 0)
+    exchange->crowded = exchange->crowded || !has_room(exchange, size);
+    if (exchange->too_long || exchange->crowded || exchange->file_error != 0) {
+        drop_file(exchange);
         return;
+    }
     if (exchange->file < 0)
         exchange->file = memfd_create("jescope-file", MFD_CLOEXEC);
     for (size_t done = 0; done < size && exchange->file_error == 0;) {
@@ -152,7 +181,7 @@ collect_file(Exchange *exchange, const char *bytes, size_t size)
         exchange->file_error = n < 0 && errno != EINTR ? errno : 0;
         done += n > 0 ? (size_t)n : 0;
     }
-    exchange->file_size += size;
+    exchange_count_received(exchange, exchange->file_size + size);
 }
 
 void
@@ -185,6 +214,8 @@ receive_end(Exchange *exchange)
     }
     if (exchange->too_long)
         return refuse_body(exchange->is_file);
+    if (exchange->crowded)
+        return refuse_crowded();
     if (exchange->file_error != 0)
         return refuse(MHD_HTTP_INSUFFICIENT_STORAGE, "system", "there is no memory for the file",
                       "check the memory limit of jescope");

@@ -18,6 +18,7 @@ typedef struct {
     GQueue connections; /* of Connection */
     guint tick;         /* source id of the deadlines' timer; 0: no connection */
     guint files;        /* bodies being received into files */
+    guint64 received;   /* their bytes */
     guint64 unread;     /* bytes of large answers, of all peers */
     ServerFigures figures;
     void (*closed)(gpointer data); /* a connection has ended */

@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum {
-    TASK_THREADS = 6,
+    TASK_THREADS = 32,
     BASES = 1024,       /* of differences: of as many targets */
     LINES_AT_ONCE = 64, /* messages for the operator about the processes of one user */
     LINES_EVERY_S = 10,
@@ -46,6 +46,7 @@ static const ServiceLimits limits_default = {
     .waiting_seconds = 30,
     .stop_seconds = 30,
     .renderings = 2,
+    .first_renderings = 4,
     .rendering_seconds = RENDER_SECONDS,
     .rendering_bytes = RENDER_BYTES,
     .page_tree_bytes = G_GUINT64_CONSTANT(256) << 20,
@@ -78,6 +79,7 @@ fill_limits(ServiceLimits *limits)
     FILL(limits, waiting_seconds);
     FILL(limits, stop_seconds);
     FILL(limits, renderings);
+    FILL(limits, first_renderings);
     FILL(limits, rendering_seconds);
     FILL(limits, rendering_bytes);
     FILL(limits, page_tree_bytes);
@@ -176,8 +178,10 @@ service_new(const ServiceOptions *options, GError **error)
     g_queue_init(&service->rendering);
     service->patience = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     copy_options(service, options);
-    turns_init(&service->renderings, service->options.limits.renderings * SERVICE_USERS_AT_ONCE,
+    turns_init(&service->renderings,
+               service->options.limits.renderings * SERVICE_USERS_AT_ONCE + service->options.limits.first_renderings,
                service->options.limits.renderings);
+    service->renderings.firsts = service->options.limits.first_renderings;
     const ServiceLimits *limits = &service->options.limits;
     service->page_trees =
         held_files_new(&(HeldFilesLimits){HELD_FILES_MAX, limits->page_tree_bytes, own_room_may_hold});

@@ -45,6 +45,7 @@ typedef struct {
     guint waiting_seconds;   /* maximum wait of a job; 30 */
     guint stop_seconds;      /* maximum time of a clean shutdown; 30 */
     guint renderings;        /* simultaneous child processes per user, of which one peer has half; 2 */
+    guint first_renderings;  /* more of them, each for a user with none in progress; 4 */
     guint rendering_seconds; /* maximum time of a child process; 120 */
     guint64 rendering_bytes; /* maximum address space of a child process; 4 GiB */
     guint64 page_tree_bytes; /* maximum memory for page trees of all targets; 256 MiB */

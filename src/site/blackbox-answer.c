@@ -223,7 +223,7 @@ answer_dump(const Ask *ask, GPtrArray *lives, RouteReply *reply)
 }
 
 static void
-answer_ask(gpointer data, RouteReply *reply)
+answer_ask(gpointer data, gint *left, RouteReply *reply)
 {
     const Ask *ask = data;
     QueryValue name = {.text = ""};
@@ -262,7 +262,10 @@ begin(Site *site, Exchange *exchange, void (*answer)(const Ask *ask, GPtrArray *
                  .directory = g_strdup(service_blackbox_directory(site->service)),
                  .answer = answer};
     offload(site, exchange,
-            &(Offload){.answer = answer_ask, .data = ask, .free_data = free_ask, .is_report = answer == answer_dump});
+            &(Offload){.answer = answer_ask,
+                       .data = ask,
+                       .free_data = free_ask,
+                       .kind = answer == answer_dump ? OFFLOAD_REPORT : OFFLOAD_READ});
 }
 
 static void

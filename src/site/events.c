@@ -14,6 +14,7 @@
 
 enum {
     EVENTS_STREAMS_MAX = 256,
+    EVENTS_STREAMS_FIRSTS = 64, /* more for peers that have none, one each */
     EVENTS_STREAMS_OF_PEER_MAX = 64,
     EVENTS_HEARTBEAT_SECONDS = 15,
     EVENTS_BACKLOG_MAX = 512 * 1024, /* maximum bytes queued for one client: more than all kept events */
@@ -149,8 +150,10 @@ events_answer(Site *site, Exchange *exchange)
         return;
     }
     Peer *peer = exchange_peer(exchange);
-    gboolean own = *peer_count(peer, PEER_STREAMS) >= EVENTS_STREAMS_OF_PEER_MAX;
-    if (own || (site->streams >= EVENTS_STREAMS_MAX && !peer_is_ours(peer))) {
+    const guint open = *peer_count(peer, PEER_STREAMS);
+    const gboolean own = open >= EVENTS_STREAMS_OF_PEER_MAX;
+    const guint places = EVENTS_STREAMS_MAX + (open == 0 ? EVENTS_STREAMS_FIRSTS : 0);
+    if (own || (site->streams >= places && !peer_is_ours(peer))) {
         exchange_fail(exchange, &(AnswerFailure){.status = 503,
                                                  .code = "too_many_streams",
                                                  .message = own ? "this peer has 64 event streams open already"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* "/api/v1/fleet": queries to the store of all hosts' dumps that the operator configured, answered by `jescope fleet`
  * in a child (render.h). Answers are about other users' processes: for clients that may see every target. */
-#include "site/site.h"
+#include "site/offload.h"
 #include "site/table.h"
 
 #include "routes/native-parameters.h"
@@ -16,8 +16,6 @@
 #include <string.h>
 
 enum {
-    AT_ONCE = 2, /* other answers need the same threads, and the store has its own load */
-    AT_ONCE_OF_PEER = 1,
     SECONDS = 120,
     WORD_MAX = 64,
     QUESTION = 3, /* index of the component in the path */
@@ -47,13 +45,9 @@ static const Question questions[] = {
     {"diff", "service", two_parts, TRUE, TRUE},
 };
 
-/* A request. Its thread owns it from begin() to on_done(). */
+/* A request. */
 typedef struct {
-    Site *site;
-    Exchange *exchange; /* NULL: its client has disconnected; in the main context only */
-    gint left;          /* the same, for the thread; atomic */
-    Peer *peer;
-    AnswerCoding coding;
+    const SiteStore *store;
     const char *content_type;
     char *question, *operand;
     GPtrArray *options;
@@ -70,70 +64,36 @@ question_of(const char *path)
     return NULL;
 }
 
-/* ---- on a thread ---- */
-
-static bool
-is_wanted(void *data)
+/* On a thread. */
+static void
+answer_ask(gpointer data, gint *left, RouteReply *reply)
 {
-    return g_atomic_int_get(&((Ask *)data)->left) == 0;
-}
-
-static gpointer
-run(gpointer data, GError **error)
-{
-    Ask *ask = data;
+    const Ask *ask = data;
     Failure failure = {0};
-    RouteReply reply = {.descriptor = -1};
     int descriptor = -1;
-    const RenderSetup setup = {.program = RENDER_SELF, .seconds = SECONDS, .is_wanted = is_wanted, .data = ask};
+    const RenderSetup setup = {
+        .program = RENDER_SELF, .seconds = SECONDS, .is_wanted = offload_is_wanted, .data = left};
     const RenderQuestion wanted = {ask->question, (const char *const *)(void *)ask->options->pdata, ask->operand};
     Outcome result = render_question(&setup, &wanted, &descriptor, &failure);
     if (result == OUTCOME_DONE)
-        reply_file(&reply, ask->content_type, descriptor);
+        reply_file(reply, ask->content_type, descriptor);
     else if (result == OUTCOME_NOT_FOUND)
-        native_error(&reply, 404, &(NativeError){"not_found", "see GET /api/v1/fleet/services"}, "%s", failure.why);
+        native_error(reply, 404, &(NativeError){"not_found", "see GET /api/v1/fleet/services"}, "%s", failure.why);
     else if (result == OUTCOME_SYSTEM)
-        native_error(&reply, 502, &(NativeError){"store", "see whether the store of --store answers"}, "%s",
+        native_error(reply, 502, &(NativeError){"store", "see whether the store of --store answers"}, "%s",
                      failure.why);
     else
-        native_failure(&reply, result, &failure);
-    return answer_new_route(&reply, ask->coding, NULL);
+        native_failure(reply, result, &failure);
 }
 
-/* ---- in the main context ---- */
-
 static void
-ask_free(Ask *ask)
+free_ask(gpointer data)
 {
+    Ask *ask = data;
     g_free(ask->question);
     g_free(ask->operand);
     g_clear_pointer(&ask->options, g_ptr_array_unref);
     g_free(ask);
-}
-
-static void
-drop_answer(gpointer answer)
-{
-    answer_unref(answer);
-}
-
-static void
-on_left(Exchange *exchange, gpointer data)
-{
-    Ask *ask = data;
-    ask->exchange = NULL;
-    g_atomic_int_set(&ask->left, 1);
-}
-
-static void
-on_done(gpointer result, const GError *error, gpointer data)
-{
-    Ask *ask = data;
-    --*peer_count(ask->peer, PEER_FLEET);
-    ask->site->fleet_questions--;
-    if (ask->exchange != NULL)
-        exchange_answer(ask->exchange, answer_ref(result));
-    ask_free(ask);
 }
 
 static void
@@ -179,7 +139,7 @@ fill(Ask *ask, const Question *question, const RouteRequest *request, RouteReply
 {
     uint64_t sums = 0;
     QueryValue value;
-    add_store(ask->options, &ask->site->store);
+    add_store(ask->options, ask->store);
     for (const char *const *name = question->options; *name != NULL; name++)
         if (native_find(request, *name, &value) != QUERY_ABSENT)
             add_option(ask->options, *name, value.text);
@@ -199,41 +159,16 @@ fill(Ask *ask, const Question *question, const RouteRequest *request, RouteReply
     return ask->operand != NULL || !question->needed;
 }
 
-static void
-begin(Ask *ask)
-{
-    Site *site = ask->site;
-    const ServiceTask task = {.func = run, .data = ask, .free_result = drop_answer};
-    ++*peer_count(ask->peer, PEER_FLEET);
-    site->fleet_questions++;
-    exchange_wait(ask->exchange, EXCHANGE_WHILE_CONNECTED, on_left, ask);
-    service_run_task(site->service, &task, on_done, ask);
-}
-
-static gboolean
-refuse(const Site *site, Exchange *exchange)
+/* NULL: EXCHANGE may ask. */
+static const AnswerFailure *
+why_refused(const Site *site, Exchange *exchange)
 {
     static const AnswerFailure hidden = {403, "not_allowed",
                                          "the fleet is shown to clients that see every target of this machine",
                                          "use a token, or connect as the user of the server"};
     static const AnswerFailure missing = {409, "no_store", "this server has no store of a fleet",
                                           "start it with --store=clickhouse://HOST:8123/DATABASE"};
-    static const AnswerFailure crowded = {429, "crowded", "other questions to the store are being answered",
-                                          "wait as long as Retry-After says"};
-    const AnswerFailure *failure = NULL;
-    if (exchange_viewer(exchange) != VIEWER_ALL)
-        failure = &hidden;
-    else if (site->store.url == NULL)
-        failure = &missing;
-    else if (*peer_count(exchange_peer(exchange), PEER_FLEET) >= AT_ONCE_OF_PEER || site->fleet_questions >= AT_ONCE)
-        failure = &crowded;
-    if (failure == NULL)
-        return FALSE;
-    Answer *answer = answer_new_failure(failure);
-    if (failure == &crowded)
-        answer_add_header(answer, "Retry-After", "1");
-    exchange_answer(exchange, answer);
-    return TRUE;
+    return exchange_viewer(exchange) != VIEWER_ALL ? &hidden : site->store.url == NULL ? &missing : NULL;
 }
 
 static void
@@ -242,22 +177,24 @@ serve_question(Site *site, Exchange *exchange)
     const RouteRequest *request = exchange_request(exchange);
     const Question *question = question_of(request->path);
     RouteReply reply = {.descriptor = -1};
-    if (refuse(site, exchange))
+    const AnswerFailure *failure = why_refused(site, exchange);
+    if (failure != NULL) {
+        exchange_fail(exchange, failure);
         return;
+    }
     Ask *ask = g_new0(Ask, 1);
-    *ask = (Ask){.site = site,
-                 .exchange = exchange,
-                 .peer = exchange_peer(exchange),
-                 .coding = exchange_accepts_gzip(exchange) ? ANSWER_GZIP : ANSWER_PLAIN,
+    *ask = (Ask){.store = &site->store,
                  .content_type = REPLY_JSON,
                  .question = g_strdup(question->name),
                  .options = g_ptr_array_new_with_free_func(g_free)};
     if (fill(ask, question, request, &reply)) {
-        begin(ask);
+        offload(site, exchange,
+                &(Offload){.answer = answer_ask, .data = ask, .free_data = free_ask, .kind = OFFLOAD_FLEET});
         return;
     }
-    exchange_answer(exchange, answer_new_route(&reply, ask->coding, NULL));
-    ask_free(ask);
+    exchange_answer(exchange,
+                    answer_new_route(&reply, exchange_accepts_gzip(exchange) ? ANSWER_GZIP : ANSWER_PLAIN, NULL));
+    free_ask(ask);
 }
 
 /* For the page: whether a store is configured. */

@@ -2,25 +2,61 @@
 #include "site/offload.h"
 
 enum {
-    REPORTS_AT_ONCE = 3, /* other answers need the same threads */
+    WAIT_SECONDS = 30,
 };
 
-/* A thread owns it from offload() to on_done(). */
+/* The threads of a kind of work, of which some are for the first request of a peer alone. 0: as many as wanted. */
+static const struct {
+    PeerCount count;
+    guint of_peer; /* requests that are being answered or wait */
+    guint threads, firsts;
+    const char *enough, *crowded;
+} kinds[OFFLOAD_KINDS] = {
+    [OFFLOAD_READ] = {.count = PEER_KEPT,
+                      .of_peer = SITE_KEPT_OF_PEER_MAX,
+                      .enough = "two requests of this peer for files, states of rules or what the black box has kept "
+                                "are already being answered"},
+    [OFFLOAD_REPORT] = {.count = PEER_KEPT,
+                        .of_peer = SITE_KEPT_OF_PEER_MAX,
+                        .threads = 8,
+                        .firsts = 5,
+                        .enough = "two requests of this peer for files, states of rules or what the black box has kept "
+                                  "are already being answered",
+                        .crowded = "reports of files are being made for others"},
+    [OFFLOAD_FLEET] = {.count = PEER_FLEET,
+                       .of_peer = 1,
+                       .threads = 6,
+                       .enough = "another question of this peer to the store is being answered",
+                       .crowded = "questions of others to the store are being answered"},
+};
+
+/* A thread owns it from begin() to on_done(). */
 typedef struct {
     Site *site;
     Exchange *exchange; /* NULL: its client has disconnected; in the main context only */
+    gint left;          /* the same, for the thread; atomic */
     Peer *peer;
     AnswerCoding coding;
     Offload work;
+    GList link;    /* in Site.offloads, while it waits */
+    guint timeout; /* source id; 0: it does not wait */
+    gint64 began_us;
+    gboolean takes_turn;
 } Running;
 
 static gpointer
 run(gpointer data, GError **error)
 {
-    const Running *running = data;
+    Running *running = data;
     RouteReply reply = {.descriptor = -1};
-    running->work.answer(running->work.data, &reply);
+    running->work.answer(running->work.data, &running->left, &reply);
     return answer_new_route(&reply, running->coding, NULL);
+}
+
+bool
+offload_is_wanted(void *left)
+{
+    return g_atomic_int_get((gint *)left) == 0;
 }
 
 static void
@@ -30,56 +66,131 @@ drop_answer(gpointer answer)
 }
 
 static void
-on_left(Exchange *exchange, gpointer data)
+running_free(Running *running)
 {
-    ((Running *)data)->exchange = NULL;
+    --*peer_count(running->peer, kinds[running->work.kind].count);
+    running->work.free_data(running->work.data);
+    g_free(running);
 }
+
+static void begin_next(Site *site, OffloadKind kind);
 
 static void
 on_done(gpointer result, const GError *error, gpointer data)
 {
     Running *running = data;
-    --*peer_count(running->peer, PEER_KEPT);
-    running->site->reports -= running->work.is_report ? 1 : 0;
+    Site *site = running->site;
+    const OffloadKind kind = running->work.kind;
+    const gint64 now_us = g_get_monotonic_time();
+    const gboolean took_turn = running->takes_turn;
+    if (took_turn)
+        turns_done(&site->offloads[kind], peer_id(running->peer), now_us - running->began_us, now_us);
     if (running->exchange != NULL)
         exchange_answer(running->exchange, answer_ref(result));
-    running->work.free_data(running->work.data);
-    g_free(running);
+    running_free(running);
+    if (took_turn)
+        begin_next(site, kind);
 }
 
-/* NULL: there is room. */
-static const char *
-why_refused(const Site *site, Exchange *exchange, const Offload *work)
+static void
+begin(Running *running)
 {
-    if (*peer_count(exchange_peer(exchange), PEER_KEPT) >= SITE_KEPT_OF_PEER_MAX)
-        return "two requests of this peer for files, states of rules or what the black box has kept are already being "
-               "answered";
-    gboolean crowded = site->reports >= REPORTS_AT_ONCE && !peer_is_ours(exchange_peer(exchange));
-    return work->is_report && crowded ? "other reports of files are being made" : NULL;
+    const ServiceTask task = {.func = run, .data = running, .free_result = drop_answer};
+    g_clear_handle_id(&running->timeout, g_source_remove);
+    running->began_us = g_get_monotonic_time();
+    service_run_task(running->site->service, &task, on_done, running);
+}
+
+static void
+begin_next(Site *site, OffloadKind kind)
+{
+    GList *next;
+    while ((next = turns_next(&site->offloads[kind], g_get_monotonic_time())) != NULL)
+        begin(next->data);
+}
+
+static void
+withdraw(Running *running)
+{
+    g_clear_handle_id(&running->timeout, g_source_remove);
+    turns_withdraw(&running->site->offloads[running->work.kind], peer_id(running->peer), &running->link);
+    running_free(running);
+}
+
+static Answer *
+refuse(const char *message, const char *retry_after)
+{
+    Answer *answer = answer_new_failure(&(AnswerFailure){
+        .status = 429, .code = "crowded", .message = message, .hint = "wait as long as Retry-After says"});
+    answer_add_header(answer, "Retry-After", retry_after);
+    return answer;
+}
+
+static gboolean
+on_timeout(gpointer data)
+{
+    Running *running = data;
+    Exchange *exchange = running->exchange;
+    const char *message = kinds[running->work.kind].crowded;
+    running->timeout = 0;
+    running->exchange = NULL;
+    withdraw(running);
+    exchange_answer(exchange, refuse(message, "5"));
+    return G_SOURCE_REMOVE;
 }
 
 /* The thread of a disconnected client continues: it counts until it is done. */
+static void
+on_left(Exchange *exchange, gpointer data)
+{
+    Running *running = data;
+    running->exchange = NULL;
+    g_atomic_int_set(&running->left, 1);
+    if (running->timeout != 0)
+        withdraw(running);
+}
+
 void
 offload(Site *site, Exchange *exchange, const Offload *work)
 {
-    const char *refused = why_refused(site, exchange, work);
-    if (refused != NULL) {
-        Answer *answer = answer_new_failure(&(AnswerFailure){
-            .status = 429, .code = "crowded", .message = refused, .hint = "wait as long as Retry-After says"});
-        answer_add_header(answer, "Retry-After", "1");
+    Peer *peer = exchange_peer(exchange);
+    guint *count = peer_count(peer, kinds[work->kind].count);
+    if (*count >= kinds[work->kind].of_peer) {
         work->free_data(work->data);
-        exchange_answer(exchange, answer);
+        exchange_answer(exchange, refuse(kinds[work->kind].enough, "1"));
         return;
     }
-    Running *running = g_new(Running, 1);
-    *running = (Running){.site = site,
-                         .exchange = exchange,
-                         .peer = exchange_peer(exchange),
-                         .coding = exchange_accepts_gzip(exchange) ? ANSWER_GZIP : ANSWER_PLAIN,
-                         .work = *work};
-    ++*peer_count(running->peer, PEER_KEPT);
-    site->reports += work->is_report ? 1 : 0;
+    Running *running = g_new0(Running, 1);
+    running->site = site;
+    running->exchange = exchange;
+    running->peer = peer;
+    running->coding = exchange_accepts_gzip(exchange) ? ANSWER_GZIP : ANSWER_PLAIN;
+    running->work = *work;
+    running->takes_turn = kinds[work->kind].threads > 0 && !peer_is_ours(peer);
+    ++*count;
     exchange_wait(exchange, EXCHANGE_WHILE_CONNECTED, on_left, running);
-    const ServiceTask task = {.func = run, .data = running, .free_result = drop_answer};
-    service_run_task(site->service, &task, on_done, running);
+    if (!running->takes_turn) {
+        begin(running);
+        return;
+    }
+    running->link.data = running;
+    running->timeout = g_timeout_add_seconds(WAIT_SECONDS, on_timeout, running);
+    turns_enter(&site->offloads[work->kind], peer_id(peer), &running->link, g_get_monotonic_time());
+    begin_next(site, work->kind);
+}
+
+void
+offload_begin(Site *site)
+{
+    for (OffloadKind kind = 0; kind < OFFLOAD_KINDS; kind++) {
+        turns_init(&site->offloads[kind], kinds[kind].threads, kinds[kind].of_peer);
+        site->offloads[kind].firsts = kinds[kind].firsts;
+    }
+}
+
+void
+offload_end(Site *site)
+{
+    for (OffloadKind kind = 0; kind < OFFLOAD_KINDS; kind++)
+        turns_clear(&site->offloads[kind]);
 }

@@ -6,13 +6,22 @@
 #include "site/site.h"
 
 typedef struct {
-    void (*answer)(gpointer data, RouteReply *reply); /* called on a thread; REPLY is empty */
+    /* Called on a thread; REPLY is empty. LEFT is the argument of offload_is_wanted(). */
+    void (*answer)(gpointer data, gint *left, RouteReply *reply);
     gpointer data;
     GDestroyNotify free_data; /* called in the main context, afterwards, or if it is rejected */
-    gboolean is_report;       /* the answer is made by a child */
+    OffloadKind kind;
 } Offload;
 
-/* Answers EXCHANGE later, or with 429 if its peer has too many requests, or too many reports are being made. */
+/* Answers EXCHANGE later, or with 429 if its peer has too many requests of this kind, or if those of others have taken
+ * all threads for too long. Peers take turns; root and our own user on this machine do not wait. */
 void offload(Site *site, Exchange *exchange, const Offload *work);
+
+/* Whether the client of LEFT is still connected; RenderSetup.is_wanted. */
+bool offload_is_wanted(void *left);
+
+/* Sets up, and clears, the turns of SITE. */
+void offload_begin(Site *site);
+void offload_end(Site *site);
 
 #endif

@@ -39,7 +39,7 @@ typedef struct {
 
 /* There may be thousands of targets of a user, and a state for each rule. */
 static void
-answer_states(gpointer data, RouteReply *reply)
+answer_states(gpointer data, gint *left, RouteReply *reply)
 {
     const Ask *ask = data;
     json_t *rules = json_array();

@@ -303,7 +303,7 @@ page_of_sent(void *host, const RoutePage *page, int *descriptor, Failure *failur
 }
 
 static void
-answer_dump(gpointer data, RouteReply *reply)
+answer_dump(gpointer data, gint *left, RouteReply *reply)
 {
     static const RouteHostOps ops = {
         .dumps = no_dumps, .dump_open = open_sent, .render = render_sent, .page = page_of_sent};
@@ -358,7 +358,8 @@ serve_dump(Site *site, Exchange *exchange)
                  .path = g_strdup(request->path),
                  .query = g_strdup(request->query)};
     ask->file.name = g_strdup(file->name);
-    offload(site, exchange, &(Offload){.answer = answer_dump, .data = ask, .free_data = free_ask, .is_report = TRUE});
+    offload(site, exchange,
+            &(Offload){.answer = answer_dump, .data = ask, .free_data = free_ask, .kind = OFFLOAD_REPORT});
 }
 
 static const RouteParameter send_parameters[] = {

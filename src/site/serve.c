@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "site/serve.h"
 
+#include "site/offload.h"
 #include "site/pending.h"
 #include "site/sent-files.h"
 #include "site/site.h"
@@ -206,6 +207,7 @@ serve_new(const ServeOptions *options, GError **error)
     serve->site.sent = sent_files_new();
     serve->site.event_text = g_string_new(NULL);
     turns_init(&serve->site.scrapes, SITE_SCRAPES_MAX, SITE_SCRAPES_OF_PEER_MAX);
+    offload_begin(&serve->site);
     set_site(serve, options);
     serve->site.audit = audit_new(options->say, options->data);
     serve->site.page = web_page_new();
@@ -230,6 +232,7 @@ serve_free(Serve *serve)
     g_clear_pointer(&serve->site.pending, pending_table_free);
     g_clear_pointer(&serve->service, service_free);
     turns_clear(&serve->site.scrapes);
+    offload_end(&serve->site);
     g_string_free(serve->site.event_text, TRUE);
     g_clear_handle_id(&serve->site.expiry, g_source_remove);
     g_clear_pointer(&serve->site.sessions, sessions_free);

@@ -22,6 +22,14 @@ enum {
     SITE_SCRAPES_OF_PEER_MAX = 2,
 };
 
+/* Kinds of requests that are not about a target and take long. */
+typedef enum {
+    OFFLOAD_READ,   /* files and the black box's records */
+    OFFLOAD_REPORT, /* reports that a child makes */
+    OFFLOAD_FLEET,  /* questions to the store */
+    OFFLOAD_KINDS,
+} OffloadKind;
+
 /* The destination of queries of /api/v1/fleet; all owned. */
 typedef struct {
     char *url; /* NULL: none */
@@ -41,11 +49,10 @@ typedef struct Site {
     guint streams;                   /* open event streams: events.c */
     GString *event_text;             /* of the event that was sent last, for every stream */
     guint64 event_text_id;           /* its id */
-    guint reports;                   /* reports in progress that are not about a target */
+    Turns offloads[OFFLOAD_KINDS];   /* among peers: offload.h */
     Turns scrapes;                   /* among peers, for writing the answers of scrapes */
     SentFiles *sent;                 /* sent-files.h */
     SiteStore store;
-    guint fleet_questions; /* in progress */
     Audit *audit;
     Sessions *sessions; /* http/sessions.h */
     guint expiry;       /* source id: removes what has expired */

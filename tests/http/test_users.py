@@ -27,6 +27,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user
 OTHER = 65533
 ABRUPT = 200
 FEW = 200  # descriptors
+LARGE = 60 << 20
 SHARE_OF_TARGET = 16
 CROWD = 400
 SEARCHED = 100  # processes of a user
@@ -334,11 +335,46 @@ def test_one_user_has_a_share_of_the_streams(scratch, profiled):  # noqa: F811
             assert sum(first.startswith(b"HTTP/1.1 200") for first in firsts) == 64
             refused, = (first for first in firsts if not first.startswith(b"HTTP/1.1 200"))
             assert refused.startswith(b"HTTP/1.1 503") and b"this peer has 64 event streams open already" in refused
-        with ask_for_stream(OTHER - 4, port) as late, ask_for_stream(0, port) as own:
-            answer = late.recv(4096)
+        with ask_for_stream(OTHER - 4, port) as late, ask_for_stream(OTHER - 4, port) as more, ask_for_stream(0, port) as own:
+            assert late.recv(4096).startswith(b"HTTP/1.1 200"), "a user with none has room beside those who have most"
+            answer = more.recv(4096)
             assert answer.startswith(b"HTTP/1.1 503") and b"256 event streams are open already" in answer
             assert own.recv(4096).startswith(b"HTTP/1.1 200"), "root has room beside them"
         assert ask_as(NOBODY, server, "GET", "/healthz").status == 200
+
+
+def begin_upload(user, port, size, sent):
+    """A connection of USER's that has sent the first SENT of SIZE bytes of a file."""
+    [connection] = connect_as(user, port, 1)
+    connection.sendall(b"POST /api/v1/files HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % size + bytes(sent))
+    return connection
+
+
+def upload(user, port, size=5):
+    with begin_upload(user, port, size, size) as connection:
+        return status_of(connection)
+
+
+def test_users_who_send_files_leave_places_for_others(scratch, profiled):  # noqa: F811
+    with serve(scratch, "--every=0", profiled.pid, port=free_port()) as server, contextlib.ExitStack() as stack:
+        port = int(server.base.rpartition(":")[2])
+        for user in (OTHER, OTHER, OTHER - 1, OTHER - 1, OTHER - 2):
+            stack.enter_context(begin_upload(user, port, 5, 4))
+        wait_for(lambda: upload(OTHER - 2, port) == 429, "two users have all common places, a third one has one beside them")
+        assert upload(OTHER - 3, port) == 201
+
+
+def test_users_who_send_files_leave_memory_for_others(scratch, profiled):  # noqa: F811
+    """Six large ones, which would together take all of it: not all are received, and a small one is."""
+    with serve(scratch, "--every=0", profiled.pid, port=free_port()) as server, contextlib.ExitStack() as stack:
+        port = int(server.base.rpartition(":")[2])
+        files = [stack.enter_context(begin_upload(OTHER - n, port, LARGE, LARGE - 1)) for n in range(6)]
+        assert upload(OTHER - 6, port) == 201
+        for connection in files:
+            connection.sendall(b"x")
+        statuses = {status_of(connection) for connection in files}
+        assert statuses == {201, 429}
+        assert upload(OTHER, port) == 201
 
 
 def test_one_user_has_a_share_of_the_waits(folder, scratch, profiled):  # noqa: F811
