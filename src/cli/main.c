@@ -7,6 +7,7 @@
 #include "target/target.h"
 #include "text/suggest.h"
 
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,9 +125,20 @@ tell_parent(const char *descriptor, int status)
         fputs("jescope: the parent does not listen\n", stderr);
 }
 
+/* A file that is opened must not get the number of a standard descriptor that is closed. Its place is taken by one with
+ * which reading or writing fails. */
+static void
+occupy_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int
 main(int argc, char **argv)
 {
+    occupy_standard_descriptors();
     /* Not passed on to child processes. */
     g_autofree char *descriptor = g_strdup(g_getenv(RENDER_STATUS_VARIABLE));
     g_unsetenv(RENDER_STATUS_VARIABLE);

@@ -137,15 +137,22 @@ fetch(FleetStore *store, const char *sql, GError **error)
     return NULL;
 }
 
-/* Runs QUESTION, which it frees, and returns the rows of the answer. */
+/* Runs QUESTION, which it frees, and returns the rows of the answer. Texts of them take several times as much memory.
+ */
 static json_t *
 ask(FleetStore *store, char *question, gsize columns, const char *what, GError **error)
 {
     g_autofree char *sql = question;
     GString *answer = fetch(store, sql, error);
-    json_t *rows = answer != NULL ? fleet_rows_of_text(answer, columns, what, error) : NULL;
-    if (answer != NULL)
-        g_string_free(answer, TRUE);
+    json_t *rows = NULL;
+    if (answer == NULL)
+        return NULL;
+    if (answer->len <= FLEET_TABLE_MAX)
+        rows = fleet_rows_of_text(answer, columns, what, error);
+    else
+        g_set_error(error, FLEET_ERROR, FLEET_ERROR_ANSWER,
+                    "the store's answer about %s is larger than 64 MiB; ask about less time or fewer processes", what);
+    g_string_free(answer, TRUE);
     return rows;
 }
 

@@ -19,6 +19,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(FleetStore, fleet_store_free)
 /* The bytes that all answers to one FleetStore may have together, after which each call fails with FLEET_ERROR_ANSWER.
  * A test sets fewer. */
 #define FLEET_ANSWERS_MAX ((guint64)2 << 30)
+/* Of one that is a table: some 400 000 processes. */
+#define FLEET_TABLE_MAX ((gsize)64 << 20)
 void fleet_store_limit(FleetStore *store, guint64 bytes);
 
 /* The time that is waited for all answers together, after which each call fails with FLEET_ERROR_SLOW: a command asks

@@ -427,3 +427,15 @@ def test_a_store_with_too_many_values():
     finally:
         store.stop()
     assert done.returncode == 1 and "too many values" in done.stderr
+
+
+def test_a_store_with_a_long_text():
+    """A table's texts take several times the memory of the answer."""
+    body = '{"data":[["' + "\x7f" * (65 << 20) + '"]]}'
+    store = receivers.Receiver(check=lambda request: (200, {"body": body}))
+    try:
+        done = subprocess.run([JESCOPE, "fleet", "services", f"--store=clickhouse://127.0.0.1:{store.port}/jescope"], text=True,
+                              capture_output=True, timeout=DEADLINE, check=False)
+    finally:
+        store.stop()
+    assert done.returncode == 1 and "is larger than 64 MiB" in done.stderr, done.stderr

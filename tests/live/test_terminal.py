@@ -244,3 +244,15 @@ def test_names_of_dumps_in_reports_are_harmless(tmp_path, words, count):
                                      f"1: {50 + number} [0: 0] @ 0x1001\n\nMAPPED_LIBRARIES:\n")
     done = jescope(tmp_path, *words, *names, check=False)
     assert done.stdout and not set(done.stdout + done.stderr) & {"\x1b", "\u202e"}, done
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- 2>&-", ">&- 2>&-", "<&- >&-"])
+@pytest.mark.parametrize("command, start", [("stats", b"console-"), ("abs", b"iteration 0")])
+def test_standard_descriptors_that_are_closed(tmp_path, command, start, closed):
+    """A file that is opened does not get their numbers."""
+    words = " ".join(f"'{word}'" for word in (JESCOPE, command, LOG))
+    done = subprocess.run(["sh", "-c", f"exec {words} {closed}"], capture_output=True, env=environment(tmp_path), timeout=180, check=False)
+    if ">&-" in closed.split():
+        assert done.returncode == 1 and done.stdout == b"" and ("2>&-" in closed or b"Bad file descriptor" in done.stderr), done
+    else:
+        assert done.returncode == 0 and done.stdout.startswith(start), done

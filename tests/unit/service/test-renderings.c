@@ -3,7 +3,8 @@
 #include "service/core.h"
 #include "service/scan-result.h"
 
-enum { FIRST, SECOND, THIRD, SLOW, PROMPT, USERS };
+enum { FIRST, SECOND, THIRD, FOURTH, SLOW, PROMPT, USERS };
+enum { FIRSTS = 1 }; /* more reports, of users with none in progress */
 
 static struct {
     GMutex lock;
@@ -52,6 +53,7 @@ service_with(guint renderings)
     options.root = &root;
     options.every_us = 0;
     options.limits.renderings = renderings;
+    options.limits.first_renderings = FIRSTS;
     Service *service = service_new(&options, NULL);
     for (guint user = 0; user < USERS; user++)
         scene.may_end[user] = FALSE;
@@ -134,15 +136,16 @@ static void
 test_order(void)
 {
     Service *service = service_with(1);
-    Client clients[] = {{service, FIRST, 0}, {service, SECOND, 0}, {service, SLOW, 0}, {service, PROMPT, 0}};
+    Client clients[] = {
+        {service, FIRST, 0}, {service, SECOND, 0}, {service, THIRD, 0}, {service, SLOW, 0}, {service, PROMPT, 0}};
     GThread *threads[G_N_ELEMENTS(clients)];
     note_took(service, SLOW, 30, 0);
     for (guint i = 0; i < G_N_ELEMENTS(clients); i++) {
         threads[i] = g_thread_new("client", ask, &clients[i]);
-        if (i < 2)
+        if (i < 3)
             wait_for_running(clients[i].user);
         else
-            wait_for_waiting(service, i - 1);
+            wait_for_waiting(service, i - 2);
     }
     g_mutex_lock(&scene.lock);
     scene.may_end[FIRST] = TRUE;
@@ -159,8 +162,8 @@ static void
 test_room(void)
 {
     Service *service = service_with(2);
-    Client clients[] = {
-        {service, FIRST, 0}, {service, SECOND, 0}, {service, THIRD, 0}, {service, SLOW, 0}, {service, PROMPT, 0}};
+    Client clients[] = {{service, FIRST, 0},  {service, SECOND, 0}, {service, THIRD, 0},
+                        {service, FOURTH, 0}, {service, SLOW, 0},   {service, PROMPT, 0}};
     GThread *threads[G_N_ELEMENTS(clients)];
     for (guint i = 0; i < G_N_ELEMENTS(clients); i++)
         note_took(service, clients[i].user, clients[i].user == PROMPT ? 0 : 30, clients[i].user == PROMPT ? 300 : 0);
@@ -172,6 +175,25 @@ test_room(void)
             wait_for_running(clients[i].user);
     }
     g_assert_cmpuint(count_running(SLOW), ==, 0);
+    end_all(threads, G_N_ELEMENTS(clients));
+    service_free(service);
+}
+
+/* Two users with as many as they may have leave room for one who has none. */
+static void
+test_firsts(void)
+{
+    Service *service = service_with(1);
+    Client clients[] = {{service, FIRST, 0}, {service, SECOND, 0}, {service, FIRST, 0}, {service, THIRD, 0}};
+    GThread *threads[G_N_ELEMENTS(clients)];
+    for (guint i = 0; i < G_N_ELEMENTS(clients); i++) {
+        threads[i] = g_thread_new("client", ask, &clients[i]);
+        if (i == 2)
+            wait_for_waiting(service, 1);
+        else
+            wait_for_running(clients[i].user);
+    }
+    g_assert_cmpuint(count_running(FIRST), ==, 1);
     end_all(threads, G_N_ELEMENTS(clients));
     service_free(service);
 }
@@ -201,6 +223,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/service/renderings/order", test_order);
     g_test_add_func("/service/renderings/room", test_room);
+    g_test_add_func("/service/renderings/firsts", test_firsts);
     g_test_add_func("/service/renderings/peers", test_peers);
     return g_test_run();
 }
