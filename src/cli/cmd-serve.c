@@ -93,10 +93,10 @@ reduce_privileges(const ServeOptions *options, GError **error)
                               .blackbox = blackbox->scope != SERVICE_BLACKBOX_OFF ? blackbox->directory : NULL,
                               .pushes = options->service.pushes};
     if (split.substitute)
-        fprintf(stderr,
-                "jescope: warning: there is no user '%s', and every process of '%s' can end the server; create that "
-                "user, or give another with --user\n",
-                SERVE_SPLIT_USER, split.user.name);
+        command_say(
+            "warning: there is no user '%s', and every process of '%s' can end the server; create that user, or "
+            "give another with --user",
+            SERVE_SPLIT_USER, split.user.name);
     if (split.broker >= 0)
         return serve_split_finish(split.broker, &split.user, &paths, error);
     return serve_privileges_reduce(needs_of(options), error);

@@ -61,10 +61,9 @@ take_parameter(Parameters *parameters, const char *text)
     while (i < PARAMETERS && strcmp(name, parameter_names[i]) != 0)
         i++;
     if (i == PARAMETERS || equals == NULL)
-        fprintf(stderr,
-                "jescope: warning: unknown parameter '%s' of " JEM_STATS_COMMAND
-                " ignored; known: file=PATH, options=LETTERS, sites=PATH\n",
-                text);
+        command_say("warning: unknown parameter '%s' of " JEM_STATS_COMMAND
+                    " ignored; known: file=PATH, options=LETTERS, sites=PATH",
+                    text);
     else if (parameters->values[i] == NULL)
         parameters->values[i] = g_strdup(equals + 1);
 }

@@ -60,7 +60,7 @@ become_broker(int socket, const BrokerSettings *settings, ServeNeeds needs)
     if (serve_privileges_reduce(needs, &error))
         broker_run(socket, settings);
     else
-        fprintf(stderr, "jescope: %s\n", error->message);
+        command_say("%s", error->message);
     _exit(STATUS_DONE);
 }
 
