@@ -12,7 +12,6 @@
 
 #include <glib-unix.h>
 #include <signal.h>
-#include <stdio.h>
 #include <unistd.h>
 
 enum {

@@ -101,6 +101,24 @@ bytes_by_both(const DoctorStack *stack, gdouble ever)
     return stack->bytes > 0 ? pow(stack->bytes, 1 - part) * pow(ever, part) : ever;
 }
 
+/* What the program holds in all, by the counters at the end of the watch; infinite if unknown. The samples of jemalloc
+ * may say that it is several times as much: a thread's random numbers depend on the address of its data (tsd.c,
+ * tsd_data_init()), which short-lived threads have one after the other, so that all sample the same of their
+ * allocations. */
+static gdouble
+held_in_all(const DoctorEvidence *evidence)
+{
+    const GArray *moments = evidence->moments;
+    uint64_t held;
+
+    for (guint i = moments->len; i-- > 0;) {
+        const StatsSample *sample = g_array_index(moments, DoctorMoment, i).sample;
+        if (sample != NULL && stats_values_get(sample->totals, STATS_HELD, &held))
+            return (gdouble)held;
+    }
+    return INFINITY;
+}
+
 /* The bytes held by a leak with this SHARE of the growth: at least its growth during the watch. If sampling is younger
  * than the growth, the profile has only a part of what the stack holds. If it rises with threads or descriptors, those
  * that were there before the watch hold as much each. */
@@ -117,7 +135,7 @@ held_by(const Case *the, const DoctorStack *stack, gdouble share)
         gdouble least = MAX(grown, stack != NULL ? stack->bytes : 0);
         return usual > least && usual < most ? usual : MAX(least, most);
     }
-    return MAX(grown, bytes_by_both(stack, ever));
+    return MAX(grown, MIN(bytes_by_both(stack, ever), held_in_all(the->evidence)));
 }
 
 static void

@@ -356,7 +356,8 @@ test_growth_of_many_sizes(void)
     }
 }
 
-/* The bytes held by a leak: the fewer samples, the more by its rate, if they agree; never less than it grew by. */
+/* The bytes held by a leak: the fewer samples, the more by its rate, if they agree; never less than it grew by, or more
+ * than the program holds. */
 static void
 test_bytes_of_a_leak(void)
 {
@@ -368,11 +369,11 @@ test_bytes_of_a_leak(void)
     } leaks[] = {{TRUE, 90, 5, 60, 90, FALSE},    {TRUE, 90, 25, 60, 81.8, FALSE}, {TRUE, 90, 25, 600, 90, FALSE},
                  {TRUE, 90, 90, 50, 56.2, FALSE}, {TRUE, 90, 9, 75, 89.4, FALSE},  {TRUE, 20, 8, 32, 30, FALSE},
                  {TRUE, 20, 8, 0, 30, FALSE},     {FALSE, 0, 0, 0, 70, FALSE},     {FALSE, 0, 0, 50, 50, FALSE},
-                 {FALSE, 0, 0, 5000, 70, FALSE},  {TRUE, 20, 1, 50, 50, TRUE}};
+                 {FALSE, 0, 0, 5000, 70, FALSE},  {TRUE, 20, 1, 50, 50, TRUE},     {TRUE, 900, 60, 60, 110, FALSE}};
 
     for (gsize i = 0; i < G_N_ELEMENTS(leaks); i++) {
         g_auto(Examined) examined = {0};
-        const Simulated process = {.live = 40, .leak = 1024};
+        const Simulated process = {.live = leaks[i].sampled ? 80 : 40, .leak = 1024};
         examine(&examined, &process);
         examined.evidence.profile = leaks[i].sampled ? DOCTOR_PROFILE_WHOLE : DOCTOR_PROFILE_NONE;
         examined.evidence.age = leaks[i].age;
