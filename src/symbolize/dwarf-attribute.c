@@ -215,6 +215,8 @@ read_variable(DwarfCursor *cursor, DwarfAttribute *attribute)
     case DW_FORM_sdata:
         attribute->number = (guint64)dwarf_cursor_sleb(cursor);
         return TRUE;
+    case DW_FORM_indirect: /* within another one, which no producer writes: a chain may be as long as its section */
+        return FALSE;
     default:
         attribute->number = dwarf_cursor_uleb(cursor);
         return TRUE;
@@ -225,7 +227,7 @@ gboolean
 dwarf_attribute_read(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfSpec *spec, DwarfAttribute *attribute)
 {
     *attribute = (DwarfAttribute){.name = spec->name, .form = spec->form, .number = (guint64)spec->constant};
-    while (attribute->form == DW_FORM_indirect && !cursor->overrun)
+    if (attribute->form == DW_FORM_indirect)
         attribute->form = (guint16)dwarf_cursor_uleb(cursor);
     guint8 size = form_size(attribute->form);
     switch (size) {

@@ -2,6 +2,7 @@
 #include "symbolize/dwarf-split.h"
 
 #include "symbolize/debug-file.h"
+#include "symbolize/patience.h"
 
 /* DWARF 5, 7.3.5.3; version 2 is GNU's, of DWARF 4. */
 #define MAX_COLUMNS 16
@@ -99,7 +100,7 @@ find_row(const DwarfPackage *package, guint64 id)
     guint32 mask = package->n_slots - 1;
     guint32 slot = (guint32)id & mask;
     guint32 step = ((guint32)(id >> 32) & mask) | 1;
-    for (guint32 tries = 0; tries < package->n_slots; tries++, slot = (slot + step) & mask) {
+    for (guint32 tries = 0; tries < package->n_slots && patience_spend(16); tries++, slot = (slot + step) & mask) {
         DwarfCursor key = index_cursor(package, HEADER_SIZE + (guint64)slot * 8);
         DwarfCursor row = index_cursor(package, HEADER_SIZE + (guint64)package->n_slots * 8 + (guint64)slot * 4);
         guint32 number = (guint32)dwarf_cursor_fixed(&row, 4);
