@@ -5,7 +5,10 @@
 
 #include <dwarf.h>
 
-enum { DWARF_LONGEST_PATH = 4096 };
+enum {
+    DWARF_LONGEST_PATH = 4096,
+    DWARF_MOST_ROWS = 1 << 20, /* of a table of directories or files; a program with more has no lines */
+};
 
 typedef struct {
     const char *name;
@@ -33,23 +36,35 @@ dwarf_lines_free(DwarfLines *lines)
     g_free(lines);
 }
 
+static gboolean
+may_add(const GArray *rows)
+{
+    return rows->len < DWARF_MOST_ROWS && patience_spend(16);
+}
+
 /* Before version 5 [DWARF 4, 6.2.4]: both tables end with an empty name; files count from 1, directory 0 is the unit's.
  */
-static void
+static gboolean
 read_old_tables(DwarfLines *lines, DwarfCursor *cursor)
 {
     const char *name = lines->unit.directory;
     g_array_append_val(lines->directories, name);
-    while ((name = dwarf_cursor_string(cursor)) != NULL && name[0] != '\0')
+    while ((name = dwarf_cursor_string(cursor)) != NULL && name[0] != '\0') {
+        if (!may_add(lines->directories))
+            return FALSE;
         g_array_append_val(lines->directories, name);
+    }
     File file = {0};
     g_array_append_val(lines->files, file);
     while ((file.name = dwarf_cursor_string(cursor)) != NULL && file.name[0] != '\0') {
+        if (!may_add(lines->files))
+            return FALSE;
         file.directory = dwarf_cursor_uleb(cursor);
         dwarf_cursor_uleb(cursor); /* time */
         dwarf_cursor_uleb(cursor); /* size */
         g_array_append_val(lines->files, file);
     }
+    return TRUE;
 }
 
 typedef struct {
@@ -67,20 +82,22 @@ read_format(DwarfCursor *cursor, Format *format)
     }
 }
 
+/* FALSE also for a row without a byte, of which there could be any number. */
 static gboolean
 read_row(const DwarfLines *lines, DwarfCursor *cursor, const Format *format, File *file)
 {
+    const guint8 *start = cursor->at;
     *file = (File){0};
     for (guint i = 0; i < format->n; i++) {
         DwarfAttribute attribute;
-        if (!dwarf_attribute_read(cursor, &lines->unit, &format->columns[i], &attribute))
+        if (!patience_spend(8) || !dwarf_attribute_read(cursor, &lines->unit, &format->columns[i], &attribute))
             return FALSE;
         if (attribute.name == DW_LNCT_path)
             file->name = dwarf_attribute_string(&lines->unit, &attribute);
         else if (attribute.name == DW_LNCT_directory_index)
             file->directory = attribute.number;
     }
-    return !cursor->overrun;
+    return !cursor->overrun && cursor->at > start;
 }
 
 /* One of the two tables of version 5 [6.2.4.1]: its columns, then its rows. */
@@ -90,11 +107,11 @@ read_table(DwarfLines *lines, DwarfCursor *cursor, GArray *files)
     Format format;
     read_format(cursor, &format);
     guint64 n = dwarf_cursor_uleb(cursor);
-    if (cursor->overrun || (format.n == 0 && n > 0) || n > dwarf_cursor_left(cursor))
+    if (cursor->overrun || n > dwarf_cursor_left(cursor))
         return FALSE;
     for (guint64 i = 0; i < n; i++) {
         File file;
-        if (!read_row(lines, cursor, &format, &file))
+        if (!may_add(files) || !read_row(lines, cursor, &format, &file))
             return FALSE;
         g_array_append_val(files, file);
     }
@@ -152,11 +169,8 @@ dwarf_lines_new(const DwarfUnit *unit)
     DwarfCursor cursor = dwarf_file_cursor(unit->file, DWARF_LINE, unit->line);
     if (!read_header(lines, &cursor))
         return NULL;
-    if (lines->version < 5)
-        read_old_tables(lines, &cursor);
-    else if (!read_new_tables(lines, &cursor))
-        return NULL;
-    return g_steal_pointer(&lines);
+    gboolean readable = lines->version < 5 ? read_old_tables(lines, &cursor) : read_new_tables(lines, &cursor);
+    return readable ? g_steal_pointer(&lines) : NULL;
 }
 
 /* The state machine [6.2.2] as far as needed, and the questions that it answers while running. */
@@ -282,7 +296,7 @@ run_standard(Machine *machine, DwarfCursor *cursor, guint8 opcode)
         machine->operation = 0;
         break;
     default: /* flags, columns, and unknown opcodes */
-        for (guint i = 0; i < lines->operands[opcode]; i++)
+        for (guint i = 0; i < lines->operands[opcode] && patience_spend(4); i++)
             dwarf_cursor_uleb(cursor);
         break;
     }
