@@ -16,6 +16,17 @@ cfi_take_fixed(CfiCursor *cursor, gsize size)
     return value;
 }
 
+guint8
+cfi_take_opcode(CfiCursor *cursor)
+{
+    if (*cursor->work == 0) {
+        cursor->bad = TRUE;
+        return 0;
+    }
+    --*cursor->work;
+    return (guint8)cfi_take_fixed(cursor, 1);
+}
+
 guint64
 cfi_take_unsigned(CfiCursor *cursor)
 {

@@ -24,6 +24,7 @@ enum {
 
 enum {
     CFI_ENTRY_MAX = 16 * 1024, /* bytes of a CIE or FDE */
+    CFI_WORK_MAX = 64 * 1024,  /* instructions and operations for all frames of a stack; compilers need about 30 each */
 };
 
 /* A CIE or FDE, without its length. */
@@ -36,6 +37,7 @@ typedef struct {
 /* The unread part of an entry. */
 typedef struct {
     const CfiEntry *entry;
+    guint *work; /* instructions and operations that are left for the stack */
     gsize at;
     gsize end;
     gboolean bad;
@@ -43,6 +45,10 @@ typedef struct {
 
 /* Reads an unsigned number of SIZE bytes, at most 8. */
 guint64 cfi_take_fixed(CfiCursor *cursor, gsize size);
+
+/* Reads the code of an instruction or operation, each of which may read the program's memory while it is stopped. Sets
+ * BAD if no work is left. */
+guint8 cfi_take_opcode(CfiCursor *cursor);
 
 /* Read a number in LEB128. */
 guint64 cfi_take_unsigned(CfiCursor *cursor);

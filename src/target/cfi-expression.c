@@ -123,7 +123,9 @@ static void
 run_operation(Machine *machine)
 {
     CfiCursor *cursor = &machine->cursor;
-    guint8 opcode = (guint8)cfi_take_fixed(cursor, 1);
+    guint8 opcode = cfi_take_opcode(cursor);
+    if (cursor->bad)
+        return;
     if (opcode >= DW_OP_lit0 && opcode <= DW_OP_lit31) {
         push(machine, opcode - (guint64)DW_OP_lit0);
     } else if (opcode >= DW_OP_breg0 && opcode <= DW_OP_breg31) {
@@ -157,7 +159,7 @@ cfi_evaluate(const CfiContext *context, const CfiRule *rule, guint64 *value)
     if (rule->length > sizeof(entry.bytes))
         return FALSE;
     memcpy(entry.bytes, rule->expression, rule->length);
-    Machine machine = {.context = context, .cursor = {.entry = &entry, .end = rule->length}};
+    Machine machine = {.context = context, .cursor = {.entry = &entry, .work = context->work, .end = rule->length}};
     if (context->cfa != NULL)
         push(&machine, *context->cfa);
     while (machine.cursor.at < machine.cursor.end && !machine.cursor.bad)

@@ -10,9 +10,11 @@ typedef struct {
     const CfiMemory *memory;
     const guint64 *registers; /* REGISTERS_DWARF values, by their DWARF numbers */
     const guint64 *cfa;       /* initially on the stack; NULL: unknown */
+    guint *work;              /* as in CfiCursor */
 } CfiContext;
 
-/* Sets *VALUE to the result of RULE's expression. FALSE if it is not supported or reads inaccessible memory. */
+/* Sets *VALUE to the result of RULE's expression. FALSE if it is not supported, reads inaccessible memory, or no work
+ * is left. */
 gboolean cfi_evaluate(const CfiContext *context, const CfiRule *rule, guint64 *value);
 
 #endif

@@ -39,6 +39,7 @@ enum {
 /* The execution of the instructions of a CIE or FDE up to the row for PC. */
 typedef struct {
     const CfiTable *table;
+    guint *work;
     CfiCursor cursor;
     CfiRow *row;
     const CfiRow *initial; /* the state for DW_CFA_restore; NULL: in the CIE itself */
@@ -221,7 +222,7 @@ run_extended(Program *program, guint8 opcode)
 static void
 run_instruction(Program *program)
 {
-    guint8 opcode = (guint8)cfi_take_fixed(&program->cursor, 1);
+    guint8 opcode = cfi_take_opcode(&program->cursor);
     guint8 operand = opcode & 0x3f;
     switch (opcode & 0xc0) {
     case DW_CFA_advance_loc:
@@ -242,7 +243,7 @@ run_instruction(Program *program)
 static gboolean
 run_program(Program *program, const CfiEntry *entry, gsize begin, guint64 pc)
 {
-    program->cursor = (CfiCursor){.entry = entry, .at = begin, .end = entry->length};
+    program->cursor = (CfiCursor){.entry = entry, .work = program->work, .at = begin, .end = entry->length};
     while (program->cursor.at < program->cursor.end && !program->cursor.bad) {
         CfiRow before = *program->row;
         run_instruction(program);
@@ -255,11 +256,11 @@ run_program(Program *program, const CfiEntry *entry, gsize begin, guint64 pc)
 }
 
 gboolean
-cfi_row_find(const CfiTable *table, guint64 pc, CfiRow *row)
+cfi_row_find(const CfiTable *table, guint64 pc, guint *work, CfiRow *row)
 {
     CfiRow initial;
     g_autofree Program *program = g_new0(Program, 1);
-    *program = (Program){.table = table, .row = row, .location = table->start};
+    *program = (Program){.table = table, .work = work, .row = row, .location = table->start};
     *row = (CfiRow){0};
     if (!run_program(program, &table->cie, table->cie_program, G_MAXUINT64))
         return FALSE;

@@ -31,8 +31,8 @@ typedef struct {
     CfiRule rules[REGISTERS_DWARF];
 } CfiRow;
 
-/* Sets *ROW by running the instructions of TABLE up to PC. The expressions of the rules point into TABLE. FALSE if an
- * instruction is unknown or invalid. */
-gboolean cfi_row_find(const CfiTable *table, guint64 pc, CfiRow *row);
+/* Sets *ROW by running the instructions of TABLE up to PC. The expressions of the rules point into TABLE. WORK: as in
+ * CfiCursor. FALSE if an instruction is unknown or invalid, or no work is left. */
+gboolean cfi_row_find(const CfiTable *table, guint64 pc, guint *work, CfiRow *row);
 
 #endif

@@ -52,13 +52,15 @@ unwind_begin(Unwind *unwind, const GeneralRegisters *general)
     unwind->pc = registers_pc(general);
     unwind->sp = registers_sp(general);
     unwind->interrupted = TRUE;
+    unwind->work = CFI_WORK_MAX;
 }
 
 /* Sets UNWIND's registers to the caller's. */
 static gboolean
 apply(Unwind *unwind, const CfiTable *table, const CfiRow *row, guint64 cfa)
 {
-    const CfiContext context = {.memory = &unwind->memory, .registers = unwind->values, .cfa = &cfa};
+    const CfiContext context = {
+        .memory = &unwind->memory, .registers = unwind->values, .cfa = &cfa, .work = &unwind->work};
     guint64 values[REGISTERS_DWARF];
     for (guint64 i = 0; i < REGISTERS_DWARF; i++)
         if (!find_value(&context, &row->rules[i], i, &values[i]))
@@ -76,12 +78,12 @@ unwind_step(Unwind *unwind, guint64 limit, gboolean *signal_frame)
 {
     g_autofree CfiTable *table = g_new0(CfiTable, 1);
     g_autofree CfiRow *row = g_new0(CfiRow, 1);
-    const CfiContext context = {.memory = &unwind->memory, .registers = unwind->values};
+    const CfiContext context = {.memory = &unwind->memory, .registers = unwind->values, .work = &unwind->work};
     guint64 cfa;
     /* A call that does not return may be a function's last instruction, so the return address may be outside. */
     guint64 pc = unwind->pc - (unwind->interrupted ? 0 : 1);
     const guint64 before = unwind->sp;
-    if (!cfi_table_find(&unwind->memory, pc, table) || !cfi_row_find(table, pc, row))
+    if (!cfi_table_find(&unwind->memory, pc, table) || !cfi_row_find(table, pc, &unwind->work, row))
         return UNWIND_UNKNOWN;
     *signal_frame = table->signal_frame;
     const CfiRule *back = &row->rules[table->return_register];

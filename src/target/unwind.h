@@ -19,6 +19,7 @@ typedef struct {
     guint64 pc;
     guint64 sp;
     gboolean interrupted; /* PC is an interrupted instruction, not a return address */
+    guint work;           /* left for all its frames */
 } Unwind;
 
 /* Sets *UNWIND to the frame of a thread with these registers. */

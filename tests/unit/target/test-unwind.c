@@ -2,6 +2,7 @@
 /* Our own stack, beside what the C library's unwinder makes of it. */
 #include "target/unwind.h"
 
+#include <elf.h>
 #include <execinfo.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -159,6 +160,94 @@ test_unknown(void)
     unwind.pc = 0x1800;
     g_assert_cmpint(unwind_step(&unwind, G_MAXUINT64, &signal_frame), ==, UNWIND_UNKNOWN);
 }
+
+/* A program whose table has an expression as long as it may be, each operation of which reads memory, and whose frames
+ * have no end. */
+enum {
+    BASE = 0x400000,
+    HDR = 0x100,
+    CIE = 0x200,
+    FDE = 0x300,
+    CODE = 0x8000,
+    HERE = CODE + 8, /* each return address; the word there is its own address */
+    SIZE = 0x9000,
+    OPERATIONS = 16000,
+    MOST_FRAMES = 256,
+    READS_PER_FRAME = 64, /* of tables and registers */
+};
+
+typedef struct {
+    guint8 bytes[SIZE];
+    guint64 reads;
+} Hostile;
+
+static gboolean
+read_hostile(gpointer data, guint64 address, void *bytes, gsize n)
+{
+    Hostile *hostile = data;
+    const guint64 here = BASE + HERE;
+    hostile->reads++;
+    if (address >= BASE && address - BASE <= SIZE - n)
+        memcpy(bytes, hostile->bytes + (address - BASE), n);
+    else
+        memcpy(bytes, &here, MIN(n, sizeof(here))); /* a word of the stack */
+    return TRUE;
+}
+
+static void
+put(Hostile *hostile, gsize at, const void *bytes, gsize n)
+{
+    memcpy(hostile->bytes + at, bytes, n);
+}
+
+static void
+put_headers(Hostile *hostile)
+{
+    const Elf64_Phdr segments[] = {{.p_type = PT_LOAD}, {.p_type = PT_GNU_EH_FRAME, .p_vaddr = HDR}};
+    const Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64},
+                               .e_phoff = sizeof(header),
+                               .e_phentsize = sizeof(*segments),
+                               .e_phnum = G_N_ELEMENTS(segments)};
+    const guint32 table[] = {0x3b031b01, 0, 1, CODE - HDR, FDE - HDR};
+    put(hostile, 0, &header, sizeof(header));
+    put(hostile, sizeof(header), segments, sizeof(segments));
+    put(hostile, HDR, table, sizeof(table));
+}
+
+static void
+put_tables(Hostile *hostile)
+{
+    /* The caller's frame is 16 bytes above, its address at the end of this one. */
+    static const guint8 cie[] = {16, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0x0c, 7, 16, 0x90, 1, 0, 0};
+    const guint32 start[] = {28 + OPERATIONS - 4, FDE + 4 - CIE};
+    const guint64 range[] = {BASE + CODE, SIZE - CODE}, here = BASE + HERE;
+    const guint8 expression[] = {0x16, 3, (OPERATIONS & 0x7f) | 0x80, OPERATIONS >> 7}; /* of %rbx */
+    put(hostile, CIE, cie, sizeof(cie));
+    put(hostile, FDE, start, sizeof(start));
+    put(hostile, FDE + 8, range, sizeof(range));
+    put(hostile, FDE + 24, expression, sizeof(expression));
+    memset(hostile->bytes + FDE + 28, 0x06 /* DW_OP_deref */, OPERATIONS);
+    put(hostile, HERE, &here, sizeof(here));
+}
+
+static void
+test_expressions_without_end(void)
+{
+    g_autofree Hostile *hostile = g_new0(Hostile, 1);
+    g_autoptr(AddressSpace) space = address_space_parse(1, "400000-409000 r-xp 00000000 08:01 7 /bin/hostile\n");
+    const GeneralRegisters general = {.rip = BASE + HERE, .rsp = 0x10000000};
+    Unwind unwind = {.memory = {.space = space, .read = read_hostile, .data = hostile}};
+    gboolean signal_frame;
+    guint frames = 0;
+    put_headers(hostile);
+    put_tables(hostile);
+    unwind_begin(&unwind, &general);
+    while (frames < MOST_FRAMES && unwind_step(&unwind, G_MAXUINT64, &signal_frame) == UNWIND_FRAME)
+        frames++;
+    g_assert_cmpuint(frames, >=, 2);
+    g_assert_cmpuint(hostile->reads, >, 2 * OPERATIONS);
+    g_assert_cmpuint(hostile->reads, <=, CFI_WORK_MAX + MOST_FRAMES * READS_PER_FRAME);
+}
 #endif
 
 int
@@ -170,6 +259,7 @@ main(int argc, char **argv)
     g_test_add_func("/unwind/through-a-handler", test_through_a_handler);
     g_test_add_func("/unwind/through-a-library", test_through_a_library);
     g_test_add_func("/unwind/unknown", test_unknown);
+    g_test_add_func("/unwind/expressions-without-end", test_expressions_without_end);
 #endif
     return g_test_run();
 }
