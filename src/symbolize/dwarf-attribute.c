@@ -161,7 +161,7 @@ dwarf_abbrevs_new(const DwarfUnit *unit)
     DwarfCursor cursor = dwarf_file_cursor(unit->file, DWARF_ABBREV, unit->abbrev);
     while (read_abbrev(abbrevs, unit, &cursor)) {
     }
-    g_array_sort(abbrevs->abbrevs, compare_code);
+    patience_sort(abbrevs->abbrevs, compare_code);
     return abbrevs;
 }
 

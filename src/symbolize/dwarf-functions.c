@@ -401,7 +401,7 @@ compare_hits(gconstpointer a, gconstpointer b)
 static void
 answer_all(Walk *walk)
 {
-    g_array_sort(walk->hits, compare_hits); /* functions are numbered in the order of the walk */
+    patience_sort(walk->hits, compare_hits); /* functions are numbered in the order of the walk */
     const Hit *hits = (const Hit *)(gconstpointer)walk->hits->data;
     for (guint first = 0, last; first < walk->hits->len; first = last) {
         for (last = first; last < walk->hits->len && hits[last].asked == hits[first].asked; last++) {

@@ -3,6 +3,8 @@
 
 #include "confine/thread-time.h"
 
+#include <string.h>
+
 _Thread_local guint64 patience_unseen;
 
 static _Thread_local struct {
@@ -38,4 +40,75 @@ patience_end(void)
     patience_look();
     current.files = NULL;
     patience_unseen = 0;
+}
+
+/* Elements that are sorted without a look at the clock. */
+#define RUN ((gsize)4096)
+
+/* Elements from `from` to `to`, which has room for all of them. */
+typedef struct {
+    guint8 *from, *to;
+    gsize n, size;
+    GCompareFunc compare;
+} Sort;
+
+static gint
+compare_elements(gconstpointer a, gconstpointer b, gpointer sort)
+{
+    return ((const Sort *)sort)->compare(a, b);
+}
+
+static gboolean
+sort_runs(Sort *sort)
+{
+    for (gsize first = 0; first < sort->n; first += RUN) {
+        gsize n = MIN(RUN, sort->n - first);
+        if (!patience_spend(n * 256))
+            return FALSE;
+        g_qsort_with_data(sort->from + first * sort->size, (gint)n, sort->size, compare_elements, sort);
+    }
+    return TRUE;
+}
+
+/* [first, middle) and [middle, last), which are sorted. */
+static gboolean
+merge(const Sort *sort, gsize first, gsize middle, gsize last)
+{
+    const guint8 *left = sort->from + first * sort->size, *right = sort->from + middle * sort->size;
+    const guint8 *left_end = right, *right_end = sort->from + last * sort->size;
+    for (guint8 *to = sort->to + first * sort->size; left < left_end || right < right_end; to += sort->size) {
+        gboolean take_left = right == right_end || (left < left_end && sort->compare(left, right) <= 0);
+        const guint8 **next = take_left ? &left : &right;
+        if (!patience_spend(32))
+            return FALSE;
+        memcpy(to, *next, sort->size);
+        *next += sort->size;
+    }
+    return TRUE;
+}
+
+static gboolean
+merge_all(Sort *sort)
+{
+    for (gsize width = RUN; width < sort->n; width *= 2) {
+        for (gsize first = 0; first < sort->n; first += 2 * width)
+            if (!merge(sort, first, MIN(first + width, sort->n), MIN(first + 2 * width, sort->n)))
+                return FALSE;
+        guint8 *sorted = sort->to;
+        sort->to = sort->from;
+        sort->from = sorted;
+    }
+    return TRUE;
+}
+
+void
+patience_sort(GArray *array, GCompareFunc compare)
+{
+    const gsize size = g_array_get_element_size(array);
+    g_autofree guint8 *other = array->len > RUN ? g_malloc_n(array->len, size) : NULL;
+    Sort sort = {.from = (guint8 *)array->data, .to = other, .n = array->len, .size = size, .compare = compare};
+    if (!sort_runs(&sort) || !merge_all(&sort))
+        g_array_set_size(array, 0);
+    else if (other != NULL && sort.from == other)
+        memcpy(array->data, other, sort.n * size);
 }

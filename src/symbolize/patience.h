@@ -9,6 +9,8 @@
 
 #include "confine/target-files.h"
 
+#include <glib.h>
+
 /* files NULL: a file of root's or the caller's, for which there is no limit. */
 void patience_begin(TargetFiles *files);
 void patience_end(void);
@@ -25,5 +27,8 @@ patience_spend(guint64 work)
     patience_unseen += work;
     return G_LIKELY(patience_unseen < PATIENCE_UNSEEN) || patience_look();
 }
+
+/* g_array_sort(), which cannot be stopped, for an array whose length a file decides. Empties it if the time is up. */
+void patience_sort(GArray *array, GCompareFunc compare);
 
 #endif

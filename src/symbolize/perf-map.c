@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/perf-map.h"
 
+#include "confine/rights.h"
+#include "symbolize/patience.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,7 +71,7 @@ perf_map_parse(char *text, gsize size)
 
     map->text = text;
     map->entries = g_array_new(FALSE, FALSE, sizeof(Entry));
-    for (char *line = text, *limit = text + size; line < limit;) {
+    for (char *line = text, *limit = text + size; line < limit && patience_spend(64);) {
         char *end = memchr(line, '\n', (gsize)(limit - line));
         Entry entry = {.order = order++};
         end = end ? end : limit;
@@ -80,7 +83,7 @@ perf_map_parse(char *text, gsize size)
         }
         line = end + 1;
     }
-    g_array_sort(map->entries, compare_entries);
+    patience_sort(map->entries, compare_entries);
     return map;
 }
 
@@ -174,11 +177,15 @@ perf_map_open(TargetFiles *files, pid_t pid)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/root/tmp/perf-%d.map", (int)pid, inner_pid(pid));
     g_auto(TargetFile) file = {.fd = -1};
+    PerfMap *map;
     gsize size;
     char *text;
 
     if (!target_files_open(files, path, &file, NULL) || !is_trusted(pid, &file.status))
         return NULL;
+    patience_begin(rights_are_trusted(file.status.st_uid) ? NULL : files);
     text = read_whole(file.fd, (gsize)file.status.st_size, &size);
-    return perf_map_parse(text, size);
+    map = perf_map_parse(text, size);
+    patience_end();
+    return map;
 }

@@ -232,7 +232,7 @@ void
 symbol_table_seal(SymbolTable *table)
 {
     GArray *entries = table->entries;
-    g_array_sort(entries, compare);
+    patience_sort(entries, compare);
     bound_all(entries);
     guint64 reach = 0;
     for (guint i = 0; i < entries->len; i++) {

@@ -10,6 +10,7 @@
 enum {
     ENTRIES = 4 << 20,
     ATTRIBUTES = 1 << 20,
+    SORTED = 1 << 16,
     LEFT_MS = 300,
     ENOUGH_S = 20, /* of processor time, for a slow build; the tables would take hours */
 };
@@ -83,11 +84,64 @@ test_trusted_files_have_any_time(void)
     g_assert_true(patience_spend(PATIENCE_UNSEEN));
 }
 
+static gint
+compare_tens(gconstpointer a, gconstpointer b)
+{
+    return *(const gint *)a / 10 - *(const gint *)b / 10;
+}
+
+static gint compared;
+
+static gint
+compare_counted(gconstpointer a, gconstpointer b)
+{
+    compared++;
+    return compare_tens(a, b);
+}
+
+static GArray *
+numbers(guint n)
+{
+    GArray *array = g_array_new(FALSE, FALSE, sizeof(gint));
+    for (guint i = 0; i < n; i++) {
+        const gint number = (gint)((guint64)i * 7919 % 1000003);
+        g_array_append_val(array, number);
+    }
+    return array;
+}
+
+static void
+test_sort(void)
+{
+    static const guint lengths[] = {0, 1, 4095, 4096, 4097, 8192, 12289, 65536, 100000};
+    for (gsize i = 0; i < G_N_ELEMENTS(lengths); i++) {
+        g_autoptr(GArray) ours = numbers(lengths[i]), theirs = numbers(lengths[i]);
+        patience_sort(ours, compare_tens);
+        g_array_sort(theirs, compare_tens);
+        g_assert_cmpmem(ours->data, ours->len * sizeof(gint), theirs->data, theirs->len * sizeof(gint));
+    }
+}
+
+static void
+test_sort_ends(void)
+{
+    g_autoptr(TargetFiles) files = files_with_little_time();
+    g_autoptr(GArray) array = numbers(SORTED);
+    g_assert_false(target_files_take_time(files, TARGET_FILES_MAX_TIME));
+    patience_begin(files);
+    patience_sort(array, compare_counted);
+    patience_end();
+    g_assert_cmpuint(array->len, ==, 0);
+    g_assert_cmpint(compared, ==, 0);
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/patience/tables-that-refer-to-each-other", test_tables_that_refer_to_each_other);
+    g_test_add_func("/patience/sort", test_sort);
+    g_test_add_func("/patience/sort-ends", test_sort_ends);
     g_test_add_func("/patience/trusted-files-have-any-time", test_trusted_files_have_any_time);
     return g_test_run();
 }

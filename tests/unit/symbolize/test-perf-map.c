@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of generated code: the meaning of lines, and the permitted owners of the file. */
+#include "symbolize/patience.h"
 #include "symbolize/perf-map.h"
 #include "symbolize/symbolize.h"
 
@@ -131,11 +132,29 @@ test_long_name(void)
     g_assert_cmpstr(perf_map_find(map, 0x2001), ==, "g");
 }
 
+static void
+test_lines_are_work(void)
+{
+    const TargetFilesOptions options = {.closed = TRUE};
+    g_autoptr(TargetFiles) files = target_files_new(&options);
+    g_autoptr(PerfMap) map = NULL;
+    const guint64 before = patience_unseen;
+
+    perf_map_free(parse("1000 100 first\nnonsense\n"));
+    g_assert_cmpuint(patience_unseen - before, >=, 2 * 64);
+    g_assert_false(target_files_take_time(files, TARGET_FILES_MAX_TIME + 1));
+    patience_begin(files);
+    map = parse("1000 100 first\n");
+    patience_end();
+    g_assert_null(perf_map_find(map, 0x1000));
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/symbolize/perf-map/lines", test_lines);
+    g_test_add_func("/symbolize/perf-map/lines-are-work", test_lines_are_work);
     g_test_add_func("/symbolize/perf-map/long-name", test_long_name);
     g_test_add_func("/symbolize/perf-map/later-lines-win", test_later_lines_win);
     g_test_add_func("/symbolize/perf-map/of-a-process", test_of_a_process);
