@@ -194,6 +194,7 @@ dwarf_file_open(Image *image, const char *suffix)
     ImageSection sections[DWARF_N_SECTIONS] = {0};
     if (!has_host_byte_order(image))
         return NULL;
+    image_join_patience(image);
     for (gsize i = 0; i < DWARF_N_SECTIONS; i++) {
         g_autofree char *name = g_strconcat(section_names[i], suffix, NULL);
         image_section(image, name, &sections[i]);

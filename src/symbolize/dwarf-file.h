@@ -5,7 +5,8 @@
 
 #include "symbolize/dwarf-attribute.h"
 
-/* Reads sections and unit headers; NULL if image has no usable .debug_info. suffix: "" or ".dwo". Takes a reference. */
+/* Reads sections and unit headers; NULL if image has no usable .debug_info. suffix: "" or ".dwo". Takes a reference. If
+ * image is another user's, the thread's time counts from here on (patience_join()). */
 DwarfFile *dwarf_file_open(Image *image, const char *suffix);
 
 /* The same for given sections, such as one unit's part of a .dwp. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/dwarf-split.h"
 
+#include "confine/thread-time.h"
 #include "symbolize/debug-file.h"
 #include "symbolize/patience.h"
 
@@ -124,6 +125,7 @@ cut(ImageSection *section, guint64 offset, guint64 size)
 static DwarfFile *
 open_from_package(const DwarfPackage *package, guint64 id)
 {
+    image_join_patience(package->image);
     guint32 row = find_row(package, id);
     if (row == 0)
         return NULL;
@@ -162,7 +164,10 @@ adopt(const DwarfFile *file, const DwarfUnit *skeleton)
 static DwarfFile *
 try(const DwarfUnit *skeleton, TargetFiles *files, const char *path, const DwarfUnit **unit)
 {
+    const gint64 began_us = thread_time_us();
     g_autoptr(Image) image = image_open_part(files, path, NULL);
+    if (image != NULL && !image_is_trusted(image))
+        target_files_take_time(files, thread_time_us() - began_us);
     g_autoptr(DwarfFile) file = image != NULL ? dwarf_file_open(image, ".dwo") : NULL;
     const DwarfUnit *found = file != NULL ? adopt(file, skeleton) : NULL;
     if (found == NULL)

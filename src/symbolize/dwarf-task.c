@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/dwarf-task.h"
 
-#include "confine/thread-time.h"
 #include "symbolize/debug-file.h"
 #include "symbolize/dwarf-functions.h"
 #include "symbolize/dwarf-split.h"
@@ -244,6 +243,12 @@ dwarf_job_is_trusted(const DwarfJob *job)
     return job->foreign == 0;
 }
 
+static gboolean
+is_trusted(const DwarfJob *job)
+{
+    return image_is_trusted(job->file->image) && dwarf_job_is_trusted(job);
+}
+
 static void
 ask_unit(const DwarfTask *task, const DwarfUnit *unit, const GPtrArray *asked)
 {
@@ -251,14 +256,11 @@ ask_unit(const DwarfTask *task, const DwarfUnit *unit, const GPtrArray *asked)
     g_autoptr(DwarfFile) split = NULL;
     const DwarfUnit *entries = unit;
     if (unit->dwo_name != NULL) {
-        gint64 began_us = thread_time_us();
         split = dwarf_split_open(unit, job->package, job->work->request.options, &entries);
         g_atomic_int_add(&job->missing, split == NULL);
         g_atomic_int_add(&job->foreign, split != NULL && !image_is_trusted(split->image));
-        if (split != NULL && !image_is_trusted(split->image)) {
-            target_files_take_time(job->work->request.options->files, thread_time_us() - began_us);
-            patience_begin(job->work->request.options->files);
-        }
+        if (is_trusted(job)) /* another user's file that turned out to be no part of it may have joined */
+            patience_end();
     }
     const DwarfQuestion question = {
         .unit = entries,
@@ -286,7 +288,7 @@ void
 dwarf_task_run(DwarfTask *task)
 {
     const DwarfJob *job = task->job;
-    gboolean trusted = image_is_trusted(job->file->image) && dwarf_job_is_trusted(job);
+    gboolean trusted = is_trusted(job);
     for (guint i = 0; i < task->units->len; i++) {
         patience_begin(trusted ? NULL : job->work->request.options->files);
         g_autoptr(GPtrArray) asked = still_open(task->asked);

@@ -162,6 +162,13 @@ image_is_trusted(const Image *image)
     return rights_are_trusted(image->stat.st_uid);
 }
 
+void
+image_join_patience(const Image *image)
+{
+    if (!image_is_trusted(image))
+        patience_join(image->files);
+}
+
 static gboolean
 read_whole(gpointer to, gsize size, int fd)
 {

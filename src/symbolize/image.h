@@ -53,6 +53,9 @@ const struct stat *image_stat(const Image *image);
 /* Whether only root and the caller may have written or can change the file. */
 gboolean image_is_trusted(const Image *image);
 
+/* patience_join() if it is another user's. */
+void image_join_patience(const Image *image);
+
 /* The crc32 of the whole file that .gnu_debuglink records (the one of RFC 1952). */
 guint32 image_crc(const Image *image);
 

@@ -20,6 +20,13 @@ patience_begin(TargetFiles *files)
     patience_unseen = files != NULL ? PATIENCE_UNSEEN : 0;
 }
 
+void
+patience_join(TargetFiles *files)
+{
+    if (current.files == NULL)
+        patience_begin(files);
+}
+
 /* Once the time is up, each call comes here. */
 gboolean
 patience_look(void)

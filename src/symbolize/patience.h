@@ -15,6 +15,10 @@
 void patience_begin(TargetFiles *files);
 void patience_end(void);
 
+/* From here on as after patience_begin(), unless the thread has begun already: for a file that is opened because one of
+ * root's or the caller's names it. */
+void patience_join(TargetFiles *files);
+
 /* Work since the clock was read; about a nanosecond each. */
 #define PATIENCE_UNSEEN (1 << 20)
 extern _Thread_local guint64 patience_unseen;

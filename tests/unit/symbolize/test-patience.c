@@ -6,6 +6,7 @@
 
 #include <dwarf.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 enum {
     ENTRIES = 4 << 20,
@@ -135,11 +136,49 @@ test_sort_ends(void)
     g_assert_cmpint(compared, ==, 0);
 }
 
+/* This program as a file of another user; NULL if that needs rights that are missing. */
+static Image *
+image_of_another_user(TargetFiles *files)
+{
+    g_autofree char *path = NULL, *program = NULL;
+    gsize size;
+    int fd = g_file_open_tmp("jescope-patience-XXXXXX", &path, NULL);
+    g_assert_true(g_file_get_contents("/proc/self/exe", &program, &size, NULL));
+    g_assert_cmpint(write(fd, program, size), ==, (gssize)size);
+    Image *image = fchown(fd, 65534, 65534) == 0 ? image_open_descriptor(files, fd, path, NULL) : NULL;
+    unlink(path);
+    close(fd);
+    return image;
+}
+
+/* Such as one that a program of root's names for a part of its debug information. */
+static void
+test_file_of_another_user(void)
+{
+    g_autoptr(TargetFiles) files = files_with_little_time();
+    g_autoptr(Image) image = image_of_another_user(files);
+    if (image == NULL || image_is_trusted(image)) {
+        g_test_skip("only root can give a file away");
+        return;
+    }
+    g_autoptr(DwarfFile) in_time = dwarf_file_open(image, "");
+    patience_end();
+    if (in_time == NULL) {
+        g_test_skip("this program has no debug information");
+        return;
+    }
+    g_assert_false(target_files_take_time(files, TARGET_FILES_MAX_TIME));
+    g_assert_null(dwarf_file_open(image, ""));
+    g_assert_false(patience_spend(1));
+    patience_end();
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/patience/tables-that-refer-to-each-other", test_tables_that_refer_to_each_other);
+    g_test_add_func("/patience/file-of-another-user", test_file_of_another_user);
     g_test_add_func("/patience/sort", test_sort);
     g_test_add_func("/patience/sort-ends", test_sort_ends);
     g_test_add_func("/patience/trusted-files-have-any-time", test_trusted_files_have_any_time);
