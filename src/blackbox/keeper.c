@@ -17,6 +17,8 @@
 const BlackboxQuota blackbox_quota_default = {
     .snapshots = 6, .lives = 5, .lives_of_user = 256, .bytes = G_GUINT64_CONSTANT(1) << 30};
 
+enum { ENDS_AT_ONCE = 16 };
+
 struct BlackboxKeeper {
     char *root;
     char *life;
@@ -323,7 +325,13 @@ blackbox_keeper_add(BlackboxKeeper *keeper, BlackboxSnapshot *snapshot, int desc
 gboolean
 blackbox_keeper_end(BlackboxKeeper *keeper, const BlackboxEnd *end, GError **error)
 {
+    static gint ends; /* of lives without a snapshot, of all keepers */
     g_autofree char *path = files_end(keeper->life);
     g_autofree char *text = record_of_end(end, &keeper->process);
-    return durable_write(path, text, strlen(text), error);
+    if (!durable_write(path, text, strlen(text), error))
+        return FALSE;
+    /* Any user may have thousands of processes end, and all lives are read each time. */
+    if (keeper->next == 1 && (guint)g_atomic_int_add(&ends, 1) % ENDS_AT_ONCE == 0)
+        keep_to_quota(keeper);
+    return TRUE;
 }

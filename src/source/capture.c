@@ -61,6 +61,15 @@ fill_start(ProfileCapture *capture, Target *target)
         capture->flags |= on.value != 0 ? CAPTURE_STARTED_ON : CAPTURE_STARTED_OFF;
 }
 
+/* Whether the last line of DUMP, which the target has written, has no end: it would take in what is appended. */
+static gboolean
+is_unfinished(int dump)
+{
+    struct stat st;
+    char last;
+    return fstat(dump, &st) == 0 && st.st_size > 0 && pread(dump, &last, 1, st.st_size - 1) == 1 && last != '\n';
+}
+
 /* In place: a copy would take as much memory again. */
 static gboolean
 append(int dump, const char *line)
@@ -106,13 +115,23 @@ format_classes(const StatsSample *sample)
     return g_string_free(lines, FALSE);
 }
 
+/* Whether DUMP is text: what is appended to a compressed one would not be read as a part of it. */
+static gboolean
+is_text(int dump)
+{
+    static const char begin[] = "heap";
+    char got[sizeof(begin) - 1];
+    const ssize_t n = pread(dump, got, sizeof(got), 0);
+    return n >= 0 && memcmp(got, begin, (size_t)n) == 0;
+}
+
 /* Takes ownership of DUMP. */
 static int
 describe(int dump, const ProfileCapture *capture, const StatsSample *sample, GError **error)
 {
     g_autofree char *head = capture_format(capture);
     g_autofree char *classes = format_classes(sample);
-    g_autofree char *line = g_strconcat(head, classes, NULL);
+    g_autofree char *line = g_strconcat(is_unfinished(dump) ? "\n" : "", head, classes, NULL);
     const gboolean in_place = (fcntl(dump, F_GETFL) & O_ACCMODE) == O_RDWR;
     if (in_place && append(dump, line))
         return dump;
@@ -141,6 +160,11 @@ capture_dump(Target *target, const CaptureWindow *window, CaptureContent content
     int dump = target_dump_open(target, error);
     if (dump < 0)
         return -1;
+    if (!is_text(dump)) {
+        close(dump);
+        g_set_error_literal(error, TARGET_ERROR, OUTCOME_PROTOCOL, "the dump is not a heap profile of jemalloc");
+        return -1;
+    }
     capture.time = (guint64)g_get_real_time();
     capture.pid = (guint64)target_pid(target);
     capture.since = window != NULL ? window->since : 0;

@@ -57,6 +57,7 @@ def output(header, descriptor):
 def bulk(header, descriptor, mebibytes):
     for _ in range(mebibytes):
         os.write(descriptor, bytes(1 << 20))
+    os.pwrite(descriptor, b"heap_v2/1\n", 0)
     os.close(descriptor)
     reply = wire.WireOutputReply(bytes=mebibytes << 20)
     reply.reply.header = header

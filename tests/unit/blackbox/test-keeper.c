@@ -313,6 +313,24 @@ test_many_names(void)
     user = 0;
 }
 
+/* Nor does one whose processes end before a snapshot is taken. */
+static void
+test_many_ends(void)
+{
+    enum { ENDS = 60, AT_ONCE = 16 };
+    const BlackboxQuota quota = {.snapshots = 9, .lives = 2, .lives_of_user = 3, .bytes = 10000};
+    begin();
+    for (guint i = 0; i < ENDS; i++) {
+        g_autofree char *name = g_strdup_printf("name%u", i);
+        g_autoptr(BlackboxKeeper) keeper = keeper_of(name, PID + (pid_t)i, &quota);
+        const BlackboxEnd end = {.time_us = i + 1};
+        g_assert_true(blackbox_keeper_end(keeper, &end, NULL));
+    }
+    g_autoptr(GPtrArray) lives = lives_of(NULL);
+    g_assert_cmpuint(lives->len, <=, quota.lives_of_user + AT_ONCE);
+    end();
+}
+
 /* The user with the most bytes loses the oldest, even if its processes are watched and came last. */
 static void
 test_users_share_the_bytes(void)
@@ -423,6 +441,7 @@ main(int argc, char **argv)
     g_test_add_func("/keeper/quota", test_quota);
     g_test_add_func("/keeper/namesakes", test_namesakes);
     g_test_add_func("/keeper/many-names", test_many_names);
+    g_test_add_func("/keeper/many-ends", test_many_ends);
     g_test_add_func("/keeper/users-share-the-bytes", test_users_share_the_bytes);
     g_test_add_func("/keeper/last-snapshots", test_last_snapshots);
     g_test_add_func("/keeper/directory-of-others", test_directory_of_others);
