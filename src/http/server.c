@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/server.h"
 
+#include "http/handshake.h"
 #include "http/head.h"
 #include "http/mhd-source.h"
 #include "http/traffic.h"
@@ -16,8 +17,6 @@ enum {
     SILENCE_SECONDS = 60,        /* libmicrohttpd's timeout, for streams that are not read, which have no deadline */
     FINAL_ANSWERS_SECONDS = 1,
 };
-
-#define TLS_PRIORITIES "NORMAL:-VERS-TLS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 /* A libmicrohttpd daemon: a listening socket with or without TLS. When the certificate changes, another daemon takes
  * over the socket, and this one continues until its connections end. */
@@ -62,7 +61,7 @@ start_mhd(TrafficListener *listener, int fd, const Tls *tls)
     struct MHD_OptionItem with_tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, tls != NULL ? tls->certificate : NULL},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, tls != NULL ? tls->key : NULL},
-        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(gsize)TLS_PRIORITIES},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(gsize)HANDSHAKE_PRIORITIES},
         {MHD_OPTION_END, 0, NULL},
     };
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (tls != NULL ? MHD_USE_TLS : 0);

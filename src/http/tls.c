@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/tls.h"
 
-#include "confine/thread-time.h"
+#include "http/handshake.h"
+
 #include "target/reach.h"
 
 #include <errno.h>
 #include <gio/gio.h>
-#include <gnutls/abstract.h>
-#include <gnutls/gnutls.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum {
     PEM_MAX = 1024 * 1024,
-    COST_LEAST_US = 1000, /* of a handshake with a fast key */
-    SIGNATURES = 3,       /* to measure; the first is slower */
+    COST_LEAST_US = 1000, /* of a connection with a handshake of a fast key */
 };
 
 typedef enum {
@@ -66,54 +64,35 @@ read_pem(const char *path, PemKind kind, GError **error)
     return text;
 }
 
-static gboolean
-check_pair(const Tls *tls, const char *certificate_path, const char *key_path, GError **error)
+/* The credentials of TLS, which are invalid if its key does not match its certificate. */
+static int
+load(const Tls *tls, gnutls_certificate_credentials_t *credentials)
 {
-    gnutls_certificate_credentials_t credentials;
     gnutls_datum_t certificate = {(unsigned char *)tls->certificate, (unsigned)strlen(tls->certificate)};
     gnutls_datum_t key = {(unsigned char *)tls->key, (unsigned)strlen(tls->key)};
-    if (gnutls_certificate_allocate_credentials(&credentials) != GNUTLS_E_SUCCESS)
+    int code = gnutls_certificate_allocate_credentials(credentials);
+    if (code != GNUTLS_E_SUCCESS)
+        return code;
+    code = gnutls_certificate_set_x509_key_mem(*credentials, &certificate, &key, GNUTLS_X509_FMT_PEM);
+    if (code != GNUTLS_E_SUCCESS)
+        gnutls_certificate_free_credentials(*credentials);
+    return code;
+}
+
+/* Checks the files of TLS, and sets what its handshakes cost. */
+static gboolean
+check_pair(Tls *tls, const char *certificate_path, const char *key_path, GError **error)
+{
+    gnutls_certificate_credentials_t credentials;
+    const int code = load(tls, &credentials);
+    if (code != GNUTLS_E_SUCCESS) {
+        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL, "cannot use the certificate '%s' with the key '%s': %s",
+                    certificate_path, key_path, gnutls_strerror(code));
         return FALSE;
-    int code = gnutls_certificate_set_x509_key_mem(credentials, &certificate, &key, GNUTLS_X509_FMT_PEM);
-    gnutls_certificate_free_credentials(credentials);
-    if (code == GNUTLS_E_SUCCESS)
-        return TRUE;
-    g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL, "cannot use the certificate '%s' with the key '%s': %s",
-                certificate_path, key_path, gnutls_strerror(code));
-    return FALSE;
-}
-
-/* The processor time of a signature with KEY, which is most of that of a handshake: of RSA with 4096 bits it is six
- * times that with 2048. */
-static gint64
-measure_signature(gnutls_privkey_t key)
-{
-    unsigned char bytes[] = "jescope";
-    gnutls_datum_t text = {bytes, sizeof(bytes)};
-    gint64 least = G_MAXINT64;
-    for (int i = 0; i < SIGNATURES; i++) {
-        gnutls_datum_t signature = {0};
-        gint64 begun = thread_time_us();
-        if (gnutls_privkey_sign_data(key, GNUTLS_DIG_SHA256, 0, &text, &signature) != GNUTLS_E_SUCCESS)
-            return 0;
-        least = MIN(least, thread_time_us() - begun);
-        gnutls_free(signature.data);
     }
-    return least;
-}
-
-static gint64
-estimate_cost(const Tls *tls)
-{
-    gnutls_datum_t pem = {(unsigned char *)tls->key, (unsigned)strlen(tls->key)};
-    gnutls_privkey_t key;
-    gint64 signature = 0;
-    if (gnutls_privkey_init(&key) != GNUTLS_E_SUCCESS)
-        return COST_LEAST_US;
-    if (gnutls_privkey_import_x509_raw(key, &pem, GNUTLS_X509_FMT_PEM, NULL, 0) == GNUTLS_E_SUCCESS)
-        signature = measure_signature(key);
-    gnutls_privkey_deinit(key);
-    return MAX(signature, COST_LEAST_US);
+    tls->cost_us = MAX(handshake_measure_us(credentials), COST_LEAST_US);
+    gnutls_certificate_free_credentials(credentials);
+    return TRUE;
 }
 
 Tls *
@@ -126,7 +105,6 @@ tls_read(const char *certificate_path, const char *key_path, GError **error)
     tls->key = read_pem(key_path, PEM_KEY, error);
     if (tls->key == NULL || !check_pair(tls, certificate_path, key_path, error))
         return NULL;
-    tls->cost_us = estimate_cost(tls);
     return g_steal_pointer(&tls);
 }
 

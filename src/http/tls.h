@@ -8,7 +8,7 @@
 typedef struct {
     char *certificate; /* PEM, with the chain */
     char *key;         /* PEM */
-    gint64 cost_us;    /* processor time of a handshake; an estimate */
+    gint64 cost_us;    /* processor time of a handshake, as measured with the key */
 } Tls;
 
 /* Fails if a file cannot be read, others can read the key, or the key does not match the certificate. */

@@ -122,8 +122,8 @@ def is_active(scratch, pid):
     return json.loads(jescope(scratch, "status", "--json", pid).stdout)["profiling"]["active"]
 
 
-def make_certificate(key, pem, name):
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
-                    "-out", pem, "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"],
+def make_certificate(key, pem, name, kind=("ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", *kind, "-nodes", "-keyout", key, "-out", pem,
+                    "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"],
                    check=True, capture_output=True, timeout=DEADLINE)
     key.chmod(0o600)

@@ -512,6 +512,32 @@ def test_old_tls_is_refused(encrypted, version):
     assert done.returncode == 35  # no handshake
 
 
+def succeeds(port, *words):
+    """Whether a handshake that offers what WORDS say does."""
+    done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{port}", *words], input=b"", capture_output=True, timeout=DEADLINE)
+    return done.returncode == 0
+
+
+def test_handshakes_that_cost_the_server_much_are_refused(encrypted):
+    port = int(encrypted.base.rpartition(":")[2])
+    for group in ("X25519", "P-256", "P-384"):
+        assert succeeds(port, "-tls1_3", "-groups", group), group
+    for group in ("P-521", "X448", "ffdhe2048", "ffdhe8192"):
+        assert not succeeds(port, "-tls1_3", "-groups", group), group
+    assert succeeds(port, "-tls1_3", "-groups", "ffdhe8192:P-521:P-256")  # a cheap one among others is enough
+
+
+def test_old_key_exchanges_are_refused(scratch, profiled):  # noqa: F811
+    pem, key = scratch / "rsa-cert.pem", scratch / "rsa-key.pem"
+    make_certificate(key, pem, "rsa", ["rsa:2048"])
+    port = free_port()
+    with serve(scratch, profiled.pid, "--tls-cert", pem, "--tls-key", key, port=port, scheme="https", curl=["--insecure"]):
+        for group in ("X25519", "P-256", "P-384"):
+            assert succeeds(port, "-tls1_2", "-groups", group), group
+        for cipher in ("DHE", "kRSA"):
+            assert not succeeds(port, "-tls1_2", "-cipher", cipher), cipher
+
+
 def test_plain_http_on_a_tls_port_gets_nothing(encrypted):
     port = int(encrypted.base.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as connection:
