@@ -20,6 +20,7 @@ struct Exchange {
     int file;         /* -1: nothing received yet */
     guint64 file_size;
     int file_error;        /* errno of receiving it; 0: none */
+    gint64 read_us;        /* when the last piece of its body was read */
     gboolean begun;        /* its headers were received */
     gboolean is_malformed; /* its end is ambiguous */
     gboolean too_long;     /* its body exceeds the limit */

@@ -14,8 +14,9 @@ enum {
     BURST_SECONDS = 2, /* duration of a burst of requests */
     PREFIX_BYTES = 8,  /* a /64 */
     SHARE = 10,        /* a peer may use 1/SHARE of the server's thread */
-    PIECE_US = 3, /* processor time of a piece of a body, such as a chunk, and how much of it is received in 1 us */
-    PIECE_BYTES_PER_US = 500,
+    READ_US = 15,      /* processor time of reading from a connection, and of each piece of a body in what was read */
+    PIECE_US = 1,
+    PIECE_BYTES_PER_US = 500, /* received in 1 us */
 };
 
 static const double spending_most_us = BURST_SECONDS * (double)G_USEC_PER_SEC / SHARE;
@@ -303,14 +304,14 @@ peers_charge(const Peers *peers, Peer *peer, gint64 spent_us)
 }
 
 gboolean
-peers_may_receive(const Peers *peers, Peer *peer, size_t size, gint64 now_us)
+peers_may_receive(const Peers *peers, Peer *peer, const PeerPiece *piece, gint64 now_us)
 {
     if (rate_of(peers, peer) == 0)
         return TRUE;
     expire(&peer->bodies, now_us);
     if (peer->bodies.us >= spending_most_us)
         return FALSE;
-    peer->bodies.us += PIECE_US + (double)size / PIECE_BYTES_PER_US;
+    peer->bodies.us += (piece->is_first ? READ_US : 0) + PIECE_US + (double)piece->size / PIECE_BYTES_PER_US;
     return TRUE;
 }
 

@@ -71,9 +71,15 @@ guint peers_note_limited(const Peers *peers, Peer *peer);
  * expensive one counts as several, so that a peer at its rate uses at most a tenth of the thread. */
 void peers_charge(const Peers *peers, Peer *peer, gint64 spent_us);
 
-/* Counts a piece of SIZE bytes of a body at NOW_US, such as a chunk. FALSE if it must wait: a peer may use a tenth of
- * the server's thread for its bodies, whose cost is known only at their end, if they have one. */
-gboolean peers_may_receive(const Peers *peers, Peer *peer, size_t size, gint64 now_us);
+/* A piece of a body, such as a chunk. */
+typedef struct {
+    size_t size;
+    gboolean is_first; /* of those that were read together; the reading costs more than the piece */
+} PeerPiece;
+
+/* Counts PIECE at NOW_US. FALSE if it must wait: a peer may use a tenth of the server's thread for its bodies, whose
+ * cost is known only at their end, if they have one. */
+gboolean peers_may_receive(const Peers *peers, Peer *peer, const PeerPiece *piece, gint64 now_us);
 
 /* Counts an invalid token at NOW_US. Returns the milliseconds by which to delay the refusal: PEERS_FREE_FAILURES are
  * refused at once, further ones at one per second. A valid token is never delayed, since its sender may share an

@@ -178,16 +178,28 @@ enum {
     PAUSE_MS = 100, /* in receiving the bodies of a peer that sends more than its share */
 };
 
+static gboolean
+may_receive(Exchange *exchange, size_t size)
+{
+    const Connection *connection = exchange->connection;
+    const TrafficListener *listener = connection->listener;
+    /* libmicrohttpd reads from a connection once in an iteration of the main loop, in which this time is constant. */
+    const gint64 read_us = g_source_get_time(listener->source);
+    const PeerPiece piece = {size, read_us != exchange->read_us};
+    exchange->read_us = read_us;
+    return listener->traffic->closing ||
+           peers_may_receive(listener->traffic->peers, connection->peer, &piece, g_get_monotonic_time());
+}
+
 /* Receives a piece of a body, or leaves it for later if its peer has sent more than its share: a body can be sent in
  * pieces of one byte, and without an end until its deadline. */
 static enum MHD_Result
 receive_piece(Exchange *exchange, const char *bytes, size_t *size)
 {
     const Connection *connection = exchange->connection;
-    const Traffic *traffic = connection->listener->traffic;
     if (connection->deadline_us == 0)
         return MHD_NO; /* disconnected while it waited */
-    if (!traffic->closing && !peers_may_receive(traffic->peers, connection->peer, *size, g_get_monotonic_time())) {
+    if (!may_receive(exchange, *size)) {
         g_clear_handle_id(&exchange->delay, g_source_remove);
         exchange->delay = g_timeout_add(PAUSE_MS, on_delay_over, exchange);
         exchange_pause(exchange);

@@ -53,8 +53,8 @@ test_costs_more_than_its_signature(void)
 {
     gnutls_x509_privkey_t key;
     g_assert_cmpint(gnutls_x509_privkey_init(&key), ==, 0);
-    g_assert_cmpint(gnutls_x509_privkey_generate(key, GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0),
-                    ==, 0);
+    g_assert_cmpint(
+        gnutls_x509_privkey_generate(key, GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0), ==, 0);
     gnutls_certificate_credentials_t credentials = certify(key);
     const gint64 handshake = handshake_measure_us(credentials), signature = signature_us(key);
 
