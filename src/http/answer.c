@@ -99,7 +99,8 @@ add_standing_headers(Answer *answer, const char *content_type)
          * became a script, it could neither use the session nor read the storage of the page. */
         answer_add_header(answer, "Content-Security-Policy",
                           "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; "
-                          "style-src 'unsafe-inline'; img-src data:; form-action 'none'; frame-ancestors 'none'");
+                          "style-src 'unsafe-inline'; img-src data:; worker-src blob:; form-action 'none'; "
+                          "frame-ancestors 'none'");
         /* A window that another site has opened would tell it how many frames there are, and could be led elsewhere. */
         answer_add_header(answer, "Cross-Origin-Opener-Policy", "same-origin");
     }

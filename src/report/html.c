@@ -73,7 +73,7 @@ write_head(Writer *writer, const char *script, const char *style)
 
     writer_format(writer,
                   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src %s; style-src "
-                  "%s; img-src data:; base-uri 'none'; form-action 'none'\">\n<style>",
+                  "%s; img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'\">\n<style>",
                   of_script, of_style);
     writer_text(writer, style);
     writer_text(writer, "</style>");

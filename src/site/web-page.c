@@ -10,8 +10,9 @@ enum {
 };
 
 /* The page only loads what this server sends, runs no inline script, and cannot be embedded in other pages. */
-static const char policy[] = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-                             "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+static const char policy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; worker-src blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
 static const char kept_for_ever[] = "public, max-age=31536000, immutable";
 

@@ -247,6 +247,25 @@ async function run({ redis, hostile, server, browser }) {
     await page.emulateMedia({ colorScheme: null });
   });
 
+  await test("links: a search that takes exponential time leaves the page usable, on the server, in a sandbox and from a file", async () => {
+    const file = path.join(folder, "searched.html");
+    const report = `${server.url}/api/v1/targets/${id}/dumps/1?format=html`;
+    fs.writeFileSync(file, await (await fetch(report)).text());
+    const addresses = [`${server.url}/?view=profile&target=${id}&`, `${report}#`, `file://${file}#`];
+    for (const address of addresses) {
+      const other = await browser.newPage();
+      other.setDefaultTimeout(DEADLINE_MS);
+      await other.goto(`${address}q=${encodeURIComponent("^(\\w|\\W|.)*\u0001")}`);
+      await other.getByText(/takes too long to match/).waitFor();
+      await other.getByRole("searchbox", { name: "Search" }).fill("main");
+      await other.getByText(/of what is shown\. n and N|Matches are highlighted/).waitFor();
+      await other.evaluate(() => document.activeElement.blur());
+      await other.keyboard.press("n");
+      await waitFor(async () => /main/.test(await other.locator("p.details").textContent()), "the next match is described");
+      await other.close();
+    }
+  });
+
   await test("a profile: the keyboard alone searches, walks, focuses, inverts and finds callers", async () => {
     await page.keyboard.press("0");
     await waitFor(() => !page.url().includes("zoom="), "zoomed out");

@@ -13,6 +13,7 @@ import { bytes, clock, count, duration, moment, percent, quantity, signed } from
 import { Grid, type GridColumn, type GridRow } from "./grid";
 import { ancestry, exactly, type Graph, isSignificant, keyOf, layOut, type Layout, type Profile, rowName, rowOf } from "./profile-data";
 import type { Key } from "./keys";
+import { matches } from "./matcher";
 import * as route from "./route";
 import * as shell from "./shell";
 
@@ -20,6 +21,13 @@ const SIDES: [string, string][] = [["functions", "Functions"], ["tree", "Tree"],
 const REPORTED = ["value", "by", "focus", "ignore", "exclude", "retain", "show-from", "wrappers", "callers", "base", "thread"];
 const TREE_OPEN = 40;
 const TYPING_MS = 300;
+
+/** The frames whose names the search TEXT matches. */
+interface Matched {
+  text: string;
+  names: string[];
+  frames: boolean[];
+}
 
 /** For a column. */
 function brieflyNamed(text: string): HTMLElement {
@@ -105,8 +113,10 @@ export class ProfileView implements shell.View {
   private abort = new AbortController();
   private sideAbort = new AbortController();
   private readonly lineAbort = new AbortController();
+  private searchAbort = new AbortController();
   private lineAsked = false;
   private typing = 0;
+  private matched: Matched = { text: "", names: [], frames: [] };
   private name: string | null = null;
   private bases: Bases = { rows: [], before: null };
   private basesOf: string | null = null; // the profile they belong to
@@ -208,7 +218,7 @@ export class ProfileView implements shell.View {
     if (asked === this.asked && this.profile !== null) {
       this.zoomLocally(state);
       this.showSide(state);
-      this.showSearch();
+      void this.showSearch();
       return;
     }
     this.abort.abort();
@@ -280,7 +290,7 @@ export class ProfileView implements shell.View {
     this.showGraphs(profile, state);
     this.zoomLocally(state);
     this.showSide(state);
-    this.showSearch();
+    void this.showSearch();
   }
 
   private showFacts(profile: Profile): void {
@@ -696,31 +706,42 @@ export class ProfileView implements shell.View {
     this.typing = window.setTimeout(() => route.apply({ q: this.search.value }, "replace"), TYPING_MS);
   }
 
-  private pattern(): RegExp | null {
+  private async showSearch(): Promise<void> {
     const text = route.read().q ?? "";
-    if (text === "") {
-      return null;
-    }
+    const names = (this.profile as Profile).frames.name;
+    this.searchAbort.abort();
+    this.searchAbort = new AbortController();
+    const { signal } = this.searchAbort;
+    setText(this.found, "");
     try {
-      return new RegExp(text, "i");
-    } catch {
-      setText(this.found, `'${shown(text)}' is not a regular expression.`);
-      return null;
+      if (this.matched.text !== text || this.matched.names !== names) {
+        this.setMatched({ text: "", names, frames: [] });
+        const frames = text === "" ? [] : await matches(text, names, signal);
+        if (frames === null) {
+          setText(this.found, `'${shown(text)}' takes too long to match, and was ended.`);
+          return;
+        }
+        this.setMatched({ text, names, frames });
+      }
+      if (text !== "") {
+        await this.showShare(text, signal);
+      }
+    } catch (error) {
+      if (error instanceof SyntaxError) {
+        setText(this.found, `'${shown(text)}' is not a regular expression.`);
+      } else if (!api.isAbort(error)) {
+        replace(this.found, ...shell.explain(error));
+      }
     }
   }
 
-  private showSearch(): void {
-    setText(this.found, "");
-    const pattern = this.pattern();
-    const matching = pattern === null ? null : (this.profile as Profile).frames.name.map((text) => pattern.test(text));
-    this.flames.forEach(({ flame }) => flame.setMatches((frame) => matching?.[frame] === true));
-    if (pattern !== null) {
-      void this.showShare(route.read().q ?? "");
-    }
+  private setMatched(matched: Matched): void {
+    this.matched = matched;
+    this.flames.forEach(({ flame }) => flame.setMatches((frame) => matched.frames[frame] === true));
   }
 
   /** The server counts the matches, since it also knows the frames that are not drawn. */
-  private async showShare(text: string): Promise<void> {
+  private async showShare(text: string, signal: AbortSignal): Promise<void> {
     const profile = this.profile as Profile;
     if (this.source.isWhole) {
       setText(this.found, "Matches are highlighted.");
@@ -731,28 +752,19 @@ export class ProfileView implements shell.View {
       setText(this.found, "Matches are highlighted. n and N go through them. Their share is not known while a focus is set.");
       return;
     }
-    try {
-      const answer = await this.source.fetch({ ...query, part: "table", count: 1, zoom: "", function: "", focus: `(?i)${text}` }, this.abort.signal);
-      const part = answer.source.shown[profile.value];
-      const whole = profile.source.shown[profile.value].total || 1;
-      if (route.read().q === text) {
-        setText(this.found, `${this.quantity(part.total)} ± ${this.quantity(part.error)}, ${percent(part.total / whole)} of what is shown. n and N go through the frames.`);
-      }
-    } catch (error) {
-      if (!api.isAbort(error)) {
-        replace(this.found, ...shell.explain(error));
-      }
-    }
+    const answer = await this.source.fetch({ ...query, part: "table", count: 1, zoom: "", function: "", focus: `(?i)${text}` }, signal);
+    const part = answer.source.shown[profile.value];
+    const whole = profile.source.shown[profile.value].total || 1;
+    setText(this.found, `${this.quantity(part.total)} ± ${this.quantity(part.error)}, ${percent(part.total / whole)} of what is shown. n and N go through the frames.`);
   }
 
   private nextMatch(step: 1 | -1): void {
-    const pattern = this.pattern();
     const first = this.flames[0];
-    if (pattern === null || first === undefined) {
+    if (first === undefined) {
       return;
     }
     const { graph } = first.layout;
-    const rows = graph.frame.map((_, row) => row).filter((row) => graph.frame[row] >= 0 && pattern.test(rowName(this.profile as Profile, graph, row)));
+    const rows = graph.frame.map((_, row) => row).filter((row) => this.matched.frames[graph.frame[row]]);
     const at = this.lastRow === null ? -1 : rows.indexOf(this.lastRow);
     const next = rows[(at + step + rows.length) % rows.length];
     if (next !== undefined) {
@@ -766,6 +778,7 @@ export class ProfileView implements shell.View {
     this.abort.abort();
     this.sideAbort.abort();
     this.lineAbort.abort();
+    this.searchAbort.abort();
     this.flames.forEach(({ flame }) => flame.destroy());
   }
 }
