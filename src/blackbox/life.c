@@ -13,14 +13,14 @@
 #include <unistd.h>
 
 enum {
-    RECORDS_MAX = 128 << 20, /* bytes of records that are read in one directory; another user may have made it, */
+    RECORDS_MAX = 128 << 20, /* bytes of records that are read in a directory of another user, */
     RECORD_LEAST = 4096,     /* where a life or a record counts as this much at least */
 };
 
 /* The reading of a directory. */
 typedef struct {
     GPtrArray *left_out; /* messages; NULL: not wanted */
-    gsize read;          /* bytes */
+    gsize most, read;    /* bytes */
 } Reading;
 
 char *
@@ -183,7 +183,7 @@ read_life(Reading *reading, const char *directory)
     life->snapshots = g_ptr_array_new_with_free_func(free_snapshot);
     g_autoptr(GArray) numbers = files_numbers(directory);
     reading->read += RECORD_LEAST;
-    for (guint i = 0; i < numbers->len && reading->read < RECORDS_MAX; i++)
+    for (guint i = 0; i < numbers->len && reading->read < reading->most; i++)
         read_snapshot(reading, life, g_array_index(numbers, guint, i));
     read_end(reading, life);
     if (life->name == NULL)
@@ -230,23 +230,30 @@ sort_lives(GPtrArray *lives)
     g_ptr_array_sort_with_data(lives, latest_first, &moment);
 }
 
+static gboolean
+is_of_another(const char *directory)
+{
+    struct stat st;
+    return stat(directory, &st) == 0 && st.st_uid != 0 && st.st_uid != geteuid();
+}
+
 GPtrArray *
 blackbox_lives(const char *directory, const char *name, GPtrArray *left_out, GError **error)
 {
     g_autoptr(GPtrArray) lives = g_ptr_array_new_with_free_func(free_life);
     g_autoptr(GPtrArray) names = files_subdirectories(directory, error);
-    Reading reading = {.left_out = left_out};
+    Reading reading = {.left_out = left_out, .most = is_of_another(directory) ? RECORDS_MAX : G_MAXSIZE};
     if (names == NULL)
         return NULL;
     for (guint i = 0; i < names->len; i++) {
         g_autoptr(GPtrArray) found = files_subdirectories(names->pdata[i], NULL);
-        for (guint n = 0; found != NULL && n < found->len && reading.read < RECORDS_MAX; n++) {
+        for (guint n = 0; found != NULL && n < found->len && reading.read < reading.most; n++) {
             g_autoptr(BlackboxLife) life = read_life(&reading, found->pdata[n]);
             if (life != NULL && has_name(life, name))
                 g_ptr_array_add(lives, g_steal_pointer(&life));
         }
     }
-    if (reading.read >= RECORDS_MAX && left_out != NULL)
+    if (reading.read >= reading.most && left_out != NULL)
         g_ptr_array_add(left_out, g_strdup_printf("%s: all that follows its first 128 MiB of records", directory));
     sort_lives(lives);
     return g_steal_pointer(&lives);

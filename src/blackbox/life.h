@@ -108,8 +108,8 @@ char *blackbox_server_directory(void);
 char **blackbox_directories(void);
 
 /* Returns the lives below DIRECTORY, the latest first; those of NAME (a process's name, or a pid) unless it is NULL. A
- * damaged file is skipped, and what follows the first 128 MiB of records, with a sentence in LEFT_OUT (of char *, may
- * be NULL). The array is empty if DIRECTORY does not exist. */
+ * damaged file is skipped, and in a directory of another user what follows the first 128 MiB of records, with a
+ * sentence in LEFT_OUT (of char *, may be NULL). The array is empty if DIRECTORY does not exist. */
 GPtrArray *blackbox_lives(const char *directory, const char *name, GPtrArray *left_out, GError **error);
 
 /* The same for several DIRECTORIES, NULL-terminated. */

@@ -28,6 +28,8 @@ enum {
     WORDS = 9,          /* arguments of keeper_run() */
     TRY_MS = 60 * 1000, /* how long ending a lease is retried */
     RETRY_US = 200 * 1000,
+    DISMISSED_MS = 2000, /* how long a keeper may take to end */
+    LOOK_US = 2000,
 };
 
 /* Signals that end jescope must not end its keeper. */
@@ -130,6 +132,20 @@ keeper_renew(Keeper *keeper, guint64 remaining_ms)
         order(keeper, MIN(remaining_ms, is_done - 1));
 }
 
+/* A keeper that is ending the lease, since it was renewed late, may be held up by the target's memory for ever. */
+static void
+wait_for_end(pid_t pid)
+{
+    const gint64 until = g_get_monotonic_time() + (gint64)DISMISSED_MS * 1000;
+    while (waitpid(pid, NULL, WNOHANG) == 0) {
+        if (g_get_monotonic_time() >= until) {
+            kill(pid, SIGKILL);
+            return;
+        }
+        g_usleep(LOOK_US);
+    }
+}
+
 void
 keeper_dismiss(Keeper *keeper, KeeperOrder how)
 {
@@ -139,7 +155,7 @@ keeper_dismiss(Keeper *keeper, KeeperOrder how)
         order(keeper, is_done);
     close(keeper->orders);
     if (how == KEEPER_DONE)
-        waitpid(keeper->pid, NULL, 0);
+        wait_for_end(keeper->pid);
     g_free(keeper);
 }
 

@@ -16,6 +16,8 @@ typedef struct {
     gint rank; /* lower is better */
 } Candidate;
 
+enum { LIST_US = G_USEC_PER_SEC };
+
 enum {
     RANK_WAITING = 0,
     RANK_WAITING_ANEW = 2, /* with a timeout that restarts after an interruption */
@@ -124,8 +126,9 @@ threads_by_promise(pid_t pid)
     gboolean has_background = FALSE;
     g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)pid);
     g_autoptr(GDir) task = g_dir_open(path, 0, NULL);
+    const gint64 until = g_get_monotonic_time() + LIST_US;
     const char *name;
-    while (task != NULL && (name = g_dir_read_name(task)) != NULL)
+    while (task != NULL && g_get_monotonic_time() < until && (name = g_dir_read_name(task)) != NULL)
         if (g_ascii_isdigit(name[0])) {
             add_candidate(candidates, pid, (pid_t)atoi(name));
             has_background = has_background || is_background(pid, name);

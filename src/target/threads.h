@@ -8,6 +8,7 @@
 
 /* The ids of the threads as a GArray of pid_t, those first that wait in a system call, since they are more likely at a
  * safe point. The main thread follows the first few of equal rank, or is first if jemalloc has background threads.
+ * They are looked at for a second at most, since a process may begin threads faster than they are.
  * Threads that cannot be stopped now are omitted: zombies and those in an uninterruptible wait, such as vfork(). */
 GArray *threads_by_promise(pid_t pid);
 
