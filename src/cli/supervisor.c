@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/supervisor.h"
 
-#include "confine/keyed-hash.h"
+#include "confine/thread-calls.h"
 #include "target/process.h"
 
 #include <errno.h>
@@ -78,30 +78,6 @@ static const struct {
     {SYS_pidfd_getfd, ABOUT_ANY_FD},
 };
 
-/* A thread of the child in a system call. */
-typedef struct {
-    long number;
-    guint64 arguments[2];
-    char *text;     /* all state that changes when it continues */
-    gint64 seen_us; /* since when it has been unchanged */
-} Call;
-
-static void
-call_free(gpointer data)
-{
-    Call *call = data;
-    g_free(call->text);
-    g_free(call);
-}
-
-static char *
-read_text(pid_t pid, const char *thread, const char *name)
-{
-    char *text = NULL;
-    g_autofree char *path = g_strdup_printf("/proc/%d/task/%s/%s", (int)pid, thread, name);
-    return g_file_get_contents(path, &text, NULL, NULL) ? text : NULL;
-}
-
 static char *
 path_in(pid_t pid, guint64 address)
 {
@@ -134,7 +110,7 @@ link_of(pid_t pid, guint64 fd)
 
 /* The file that CALL waits for, to be freed; NULL: it may wait. */
 static char *
-waits_for(pid_t pid, const Call *call)
+waits_for(pid_t pid, const ThreadCall *call)
 {
     gsize i = 0;
     while (i < G_N_ELEMENTS(calls) && calls[i].number != call->number)
@@ -172,7 +148,7 @@ waits_for(pid_t pid, const Call *call)
 /* The state of a child. */
 typedef struct {
     pid_t pid;
-    GHashTable *calls; /* thread -> Call */
+    GHashTable *calls; /* thread-calls.h */
     gint64 looked_us;
     gint64 waited_us; /* excess of waiting over other time since then */
 } Watched;
@@ -182,32 +158,6 @@ typedef enum {
     WAIT_SHORT,
     WAIT_LONG, /* in one call */
 } Wait;
-
-/* The call in which THREAD waits, or NULL. */
-static const Call *
-note_call(const Watched *child, const char *thread)
-{
-    g_autofree char *system_call = read_text(child->pid, thread, "syscall");
-    g_autofree char *status = read_text(child->pid, thread, "status");
-    const char *switches = status != NULL ? strstr(status, "\nvoluntary_ctxt_switches:") : NULL;
-    if (system_call == NULL || switches == NULL || g_str_has_prefix(system_call, "running")) {
-        g_hash_table_remove(child->calls, thread);
-        return NULL;
-    }
-    g_autofree char *text = g_strconcat(system_call, switches, NULL);
-    Call *call = g_hash_table_lookup(child->calls, thread);
-    if (call != NULL && strcmp(call->text, text) == 0)
-        return call;
-    call = g_new0(Call, 1);
-    char *end;
-    call->number = strtol(system_call, &end, 10);
-    call->arguments[0] = g_ascii_strtoull(end, &end, 0);
-    call->arguments[1] = g_ascii_strtoull(end, &end, 0);
-    call->text = g_steal_pointer(&text);
-    call->seen_us = g_get_monotonic_time();
-    g_hash_table_replace(child->calls, g_strdup(thread), call);
-    return call;
-}
 
 /* Whether a thread waits for a file of another user; *WHAT: which file, to be freed. */
 static Wait
@@ -219,7 +169,7 @@ look_at_threads(const Watched *child, char **what)
     Wait wait = WAIT_NONE;
     *what = NULL;
     while (threads != NULL && wait != WAIT_LONG && (thread = g_dir_read_name(threads)) != NULL) {
-        const Call *call = note_call(child, thread);
+        const ThreadCall *call = thread_calls_look(child->calls, child->pid, thread);
         char *file = call != NULL ? waits_for(child->pid, call) : NULL;
         if (file == NULL)
             continue;
@@ -395,7 +345,7 @@ supervise(pid_t child, int signals, Relay relays[OUTPUTS], SupervisorSay say)
 {
     int pidfd = pidfd_open(child, 0);
     Watched watched = {.pid = child, .looked_us = g_get_monotonic_time()};
-    watched.calls = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, call_free);
+    watched.calls = thread_calls_new();
     for (gint64 look_us = watched.looked_us + LOOK_MIN_MS * 1000;;) {
         struct pollfd events[] = {{.fd = pidfd, .events = POLLIN},
                                   {.fd = signals, .events = POLLIN},
@@ -504,7 +454,7 @@ static char *
 wait_for_work(pid_t child, int pidfd)
 {
     Watched watched = {.pid = child, .looked_us = g_get_monotonic_time()};
-    watched.calls = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, call_free);
+    watched.calls = thread_calls_new();
     char *why = NULL;
     struct pollfd end = {.fd = pidfd, .events = POLLIN};
     while (why == NULL && poll(&end, 1, g_random_int_range(LOOK_MIN_MS, LOOK_MAX_MS)) <= 0 && !has_ended(child))

@@ -4,6 +4,7 @@
 #include "confine/child.h"
 #include "confine/opener.h"
 #include "confine/sandbox.h"
+#include "confine/thread-calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +15,16 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_MESSAGE = 4096, MAX_STATUS = 255 };
+enum {
+    MAX_MESSAGE = 4096,
+    MAX_STATUS = 255,
+    LOOK_MS = 1000,
+    PATIENCE_US = 30 * G_USEC_PER_SEC, /* for a single read; a busy network file system may take seconds */
+};
 
 /* The result that the child reports before it ends. */
 typedef struct {
@@ -126,19 +133,40 @@ hear(const Child *child, GString *words)
     return got > 0 || (got < 0 && errno == EINTR);
 }
 
-/* Answers requests and reads stderr until the child has ended or closed both. */
-static void
+/* Whether a thread of the child has been reading a file for too long, which only a file system of another user can make
+ * it do. Files are read by pread(2), and pipes by read(2). */
+static gboolean
+is_held_up(const Child *child, GHashTable *calls)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)child->pid);
+    g_autoptr(GDir) threads = g_dir_open(path, 0, NULL);
+    const char *thread;
+    while (threads != NULL && (thread = g_dir_read_name(threads)) != NULL) {
+        const ThreadCall *call = thread_calls_look(calls, child->pid, thread);
+        if (call != NULL && call->number == SYS_pread64 && g_get_monotonic_time() - call->seen_us > PATIENCE_US)
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* Answers requests and reads stderr until the child has ended or closed both. FALSE: it is held up. */
+static gboolean
 serve_child(const Child *child, GString *words)
 {
     struct pollfd ends[] = {{.fd = child->answers, .events = POLLIN}, {.fd = child->hears, .events = POLLIN}};
+    g_autoptr(GHashTable) calls = thread_calls_new();
     while (ends[0].fd >= 0 || ends[1].fd >= 0) {
-        if (poll(ends, G_N_ELEMENTS(ends), -1) < 0)
+        const int n = poll(ends, G_N_ELEMENTS(ends), LOOK_MS);
+        if (n == 0 && is_held_up(child, calls))
+            return FALSE;
+        if (n <= 0)
             continue;
         if (ends[0].revents != 0 && !opener_answer_one(child->answers))
             ends[0].fd = -1;
         if (ends[1].revents != 0 && !hear(child, words))
             ends[1].fd = -1;
     }
+    return TRUE;
 }
 
 static const char *
@@ -208,9 +236,14 @@ confined_run(const Confined *confined, ConfinedResult *result, GError **error)
     if (ready && child.pid < 0) {
         g_set_error(error, G_IO_ERROR, g_io_error_from_errno(errno), "cannot start a child process for reading: %s",
                     g_strerror(errno));
-    } else if (ready) {
-        serve_child(&child, words);
+    } else if (ready && serve_child(&child, words)) {
         status = judge(&child, child_wait(child.pid), error);
+    } else if (ready) {
+        kill(child.pid, SIGKILL); /* without effect until the file system answers, so that its end is not waited for */
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT,
+                    "reading was aborted: a file has not answered for %d s; it is in a file system that another user "
+                    "answers for",
+                    (int)(PATIENCE_US / G_USEC_PER_SEC));
     }
     if (ready && lseek(child.output, 0, SEEK_SET) == 0) {
         result->output = child.output;

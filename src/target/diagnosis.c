@@ -166,8 +166,9 @@ diagnosis_agent_thread(const Process *process)
 {
     g_autofree char *tasks = g_strdup_printf("/proc/%d/task", (int)process->pid);
     g_autoptr(GDir) threads = g_dir_open(tasks, 0, NULL);
+    const gint64 until = g_get_monotonic_time() + G_USEC_PER_SEC; /* threads may begin faster than they are read */
     const char *thread;
-    while (threads != NULL && (thread = g_dir_read_name(threads)) != NULL) {
+    while (threads != NULL && g_get_monotonic_time() < until && (thread = g_dir_read_name(threads)) != NULL) {
         g_autofree char *path = g_build_filename(tasks, thread, "comm", NULL);
         g_autofree char *name = NULL;
         if (g_file_get_contents(path, &name, NULL, NULL) && strcmp(name, "jescope\n") == 0)

@@ -95,6 +95,7 @@ keeper_start(const KeptLease *lease, GError **error)
         return NULL;
     int code = pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno;
     if (code == 0) {
+        fcntl(ends[1], F_SETFL, O_NONBLOCK); /* a keeper that is held up does not read */
         code = spawn(lease, ends[0], &pid);
         close(ends[0]);
         if (code != 0)

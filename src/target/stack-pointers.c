@@ -34,8 +34,10 @@ stack_pointers_read(pid_t pid)
     GArray *pointers = g_array_new(FALSE, FALSE, sizeof(guint64));
     g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)pid);
     g_autoptr(GDir) threads = g_dir_open(path, 0, NULL);
+    const gint64 until = g_get_monotonic_time() + G_USEC_PER_SEC; /* threads may begin faster than they are read */
     const char *thread;
-    while (threads != NULL && pointers->len < THREADS_MAX && (thread = g_dir_read_name(threads)) != NULL) {
+    while (threads != NULL && pointers->len < THREADS_MAX && g_get_monotonic_time() < until &&
+           (thread = g_dir_read_name(threads)) != NULL) {
         g_autofree char *file = g_build_filename(path, thread, "syscall", NULL);
         g_autofree char *text = NULL;
         guint64 pointer = g_file_get_contents(file, &text, NULL, NULL) ? parse(text) : 0;

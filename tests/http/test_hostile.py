@@ -280,6 +280,16 @@ def test_commands_that_open_program_files_that_do_not_answer(folder, words):
         assert done.returncode == 1 and "another user answers for" in done.stderr, done
 
 
+def test_a_program_file_that_opens_and_is_never_read(folder):
+    """The child that reads it is given up."""
+    folder.chmod(0o755)
+    with program_of_slow_files(folder) as (process, _):
+        jescope(folder, "dump", process.pid, "-o", "dump.heap")
+        (folder / "place/stop").write_text("reads")
+        done = jescope(folder, "report", "./dump.heap", f"--pid={process.pid}", check=False)
+        assert done.returncode == 1 and "has not answered for 30 s; it is in a file system that another user answers for" in done.stderr, done
+
+
 def test_push_goes_on_beside_program_files_that_do_not_answer(folder, profiled):  # noqa: F811
     folder.chmod(0o755)
     with program_of_slow_files(folder) as (process, close):

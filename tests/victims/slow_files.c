@@ -6,7 +6,7 @@
  * not possible.
  *
  * slow_files --image DEVICE DIRECTORY PROGRAM...: executes a copy of PROGRAM in that file system, which no longer lets
- * it be opened once it has written a line.
+ * it be opened, or be read, once it has written a line.
  *
  * slow_files --arguments DEVICE DIRECTORY x: places its own arguments and environment in a page of memory that this
  * file system does not deliver.
@@ -37,7 +37,7 @@ static int locks; /* the mode is --locked */
 
 static int image = -1; /* the program, open */
 static struct stat image_status;
-static char stop[1024]; /* path of a file; once it exists, nothing can be opened */
+static char stop[1024]; /* path of a file; once it exists, nothing can be opened, or if it has text, read */
 
 static void
 give_up(const char *what)
@@ -84,11 +84,18 @@ answer_lookup(int device, const struct fuse_in_header *asked, const char *name)
         reply(device, asked->unique, -ENOENT, NULL, 0);
 }
 
+static int
+is_stopped(int reads)
+{
+    struct stat status;
+    return stat(stop, &status) == 0 && (status.st_size > 0) == reads;
+}
+
 static void
 answer_read(int device, const struct fuse_in_header *asked, const struct fuse_read_in *wanted)
 {
     static char bytes[1 << 18];
-    if (asked->nodeid != INODE_PROGRAM || wanted->size > sizeof(bytes))
+    if (asked->nodeid != INODE_PROGRAM || wanted->size > sizeof(bytes) || is_stopped(1))
         return;
     ssize_t got = pread(image, bytes, wanted->size, (off_t)wanted->offset);
     reply(device, asked->unique, 0, bytes, (size_t)(got > 0 ? got : 0));
@@ -114,7 +121,7 @@ answer(int device, const struct fuse_in_header *asked, const char *body)
         reply(device, asked->unique, 0, &status, sizeof(status));
     else if (asked->opcode == FUSE_LOOKUP)
         answer_lookup(device, asked, body);
-    else if (asked->opcode == FUSE_OPEN && access(stop, F_OK) != 0)
+    else if (asked->opcode == FUSE_OPEN && !is_stopped(0))
         reply(device, asked->unique, 0, &opened, sizeof(opened));
     else if (asked->opcode == FUSE_READ)
         answer_read(device, asked, (const struct fuse_read_in *)(const void *)body);

@@ -29,10 +29,9 @@ test_stuck(void)
 int
 main(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], STUCK) == 0) {
+    if (argc > 1 && strcmp(argv[1], STUCK) == 0)
         for (;;)
             pause();
-    }
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/keeper/stuck", test_stuck);
     return g_test_run();
