@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/rule-work.h"
 
-#include "confine/keyed-hash.h"
 #include "service/live.h"
+#include "service/post-queue.h"
 #include "service/rule-program.h"
 #include "service/rule-report.h"
 
@@ -36,11 +36,9 @@ struct RuleWorks {
     Service *service;
     RuleWorkDone done;
     gpointer data;
-    GPtrArray *running;  /* of RuleWork */
-    GThreadPool *posts;  /* of Post; NULL: nothing was sent yet */
-    GQueue waiting;      /* of Post */
-    GHashTable *posting; /* server -> number of posts that are being sent to it */
-    guint sending;       /* their sum */
+    GPtrArray *running; /* of RuleWork */
+    GThreadPool *posts; /* of Post; NULL: nothing was sent yet */
+    PostQueue *waiting; /* of Post */
     guint last_number;
     gboolean stopping; /* no more programs are started */
 };
@@ -520,31 +518,12 @@ free_posted(gpointer data)
     g_free(posted);
 }
 
-/* Changes the number of posts to SERVER, and returns it. */
-static guint
-count_posts(RuleWorks *works, const char *server, gint change)
-{
-    const guint n = GPOINTER_TO_UINT(g_hash_table_lookup(works->posting, server)) + (guint)change;
-    works->sending += (guint)change;
-    if (n > 0)
-        g_hash_table_insert(works->posting, g_strdup(server), GUINT_TO_POINTER(n));
-    else
-        g_hash_table_remove(works->posting, server);
-    return n;
-}
-
 static void
 begin_posts(RuleWorks *works)
 {
-    for (GList *link = works->waiting.head, *next; link != NULL && works->sending < POSTS_AT_ONCE; link = next) {
-        Post *post = link->data;
-        next = link->next;
-        if (count_posts(works, post->server, 0) >= POSTS_TO_ONE)
-            continue;
-        g_queue_delete_link(&works->waiting, link);
-        count_posts(works, post->server, 1);
+    Post *post;
+    while ((post = post_queue_next(works->waiting, g_get_monotonic_time())) != NULL)
         g_thread_pool_push(works->posts, post, NULL);
-    }
 }
 
 static gboolean
@@ -552,7 +531,7 @@ on_posted(gpointer data)
 {
     const Posted *posted = data;
     RuleWork *work = find_work(posted->works, posted->post->number);
-    count_posts(posted->works, posted->post->server, -1);
+    post_queue_done(posted->works->waiting, posted->post->server);
     begin_posts(posted->works);
     end_action(work, posted->post->failure);
     return G_SOURCE_REMOVE;
@@ -633,7 +612,7 @@ post_body(RuleWork *work, const RuleAction *action, char *body)
                    .limit_us = work->rule->time_limit_us};
     if (works->posts == NULL)
         works->posts = g_thread_pool_new(post_on_thread, works, POSTS_AT_ONCE, FALSE, NULL);
-    g_queue_push_tail(&works->waiting, post);
+    post_queue_add(works->waiting, live_account(work->target), post->server, post);
     begin_posts(works);
 }
 
@@ -718,8 +697,7 @@ rule_works_new(Service *service, RuleWorkDone done, gpointer data)
     RuleWorks *works = g_new0(RuleWorks, 1);
     *works = (RuleWorks){
         .service = service, .done = done, .data = data, .running = g_ptr_array_new_with_free_func(free_work)};
-    works->posting = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, NULL);
-    g_queue_init(&works->waiting);
+    works->waiting = post_queue_new(POSTS_AT_ONCE, POSTS_TO_ONE, free_post);
     return works;
 }
 
@@ -738,17 +716,11 @@ rule_works_stop(RuleWorks *works)
     }
 }
 
-static void
-free_waiting(gpointer post)
-{
-    free_post(post);
-}
-
 void
 rule_works_close(RuleWorks *works)
 {
     g_ptr_array_set_size(works->running, 0);
-    g_queue_clear_full(&works->waiting, free_waiting); /* each has a reference to the service */
+    post_queue_clear(works->waiting); /* each has a reference to the service */
 }
 
 void
@@ -756,7 +728,7 @@ rule_works_free(RuleWorks *works)
 {
     if (works->posts != NULL)
         g_thread_pool_free(works->posts, FALSE, FALSE);
-    g_hash_table_unref(works->posting);
+    post_queue_free(works->waiting);
     g_ptr_array_unref(works->running);
     g_free(works);
 }
