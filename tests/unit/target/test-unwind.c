@@ -233,7 +233,8 @@ put_tables(Hostile *hostile)
 static void
 test_expressions_without_end(void)
 {
-    g_autofree Hostile *hostile = g_new0(Hostile, 1);
+    static Hostile program;
+    Hostile *hostile = &program;
     g_autoptr(AddressSpace) space = address_space_parse(1, "400000-409000 r-xp 00000000 08:01 7 /bin/hostile\n");
     const GeneralRegisters general = {.rip = BASE + HERE, .rsp = 0x10000000};
     Unwind unwind = {.memory = {.space = space, .read = read_hostile, .data = hostile}};
