@@ -23,6 +23,8 @@ typedef struct {
     LedgerTaken ledger;
     StatsSample *sample;
     char *program;
+    BatchProcess process;
+    gint64 taken_us; /* since 1970 */
 } Making;
 
 static void
@@ -55,10 +57,11 @@ static void
 add_user(Making *making, const Target *target)
 {
     Process process;
-    if (!process_look(target_pid(target), &process))
-        return;
-    uid_t user = process_user(&process);
-    user = rights_lesser(user != (uid_t)-1 ? user : process.uids[0], target_user(target));
+    uid_t user = target_user(target); /* of one that has ended, too */
+    if (process_look(target_pid(target), &process)) {
+        const uid_t own = process_user(&process);
+        user = rights_lesser(own != (uid_t)-1 ? own : process.uids[0], user);
+    }
     g_autofree char *name = process_user_name(user);
     labels_add(making->labels, "user", name);
 }
@@ -70,11 +73,14 @@ look_at_process(Making *making, Target *target, GError **error)
     pid_t pid = target_pid(target);
     g_autofree char *group = cgroup_path(pid), *link = g_strdup_printf("/proc/%d/exe", (int)pid);
     g_autoptr(StatsLive) live = stats_live_new(target, STATS_LIVE_TOTALS, NULL);
+    /* Variables first: the process chooses their values, which do not replace what is known of it. */
+    if (!labels_add_variables(making->labels, pid, making->options->variables, error))
+        return FALSE;
     add_user(making, target);
     if (group != NULL)
         labels_add_group(making->labels, group);
-    if (!labels_add_variables(making->labels, pid, making->options->variables, error))
-        return FALSE;
+    making->process = (BatchProcess){.pid = (guint64)pid, .start = target_start_time(target), .time = making->taken_us};
+    making->circumstances.process = pid != 0 ? &making->process : NULL;
     making->program = g_file_read_link(link, NULL);
     making->sample = live != NULL ? stats_live_sample(live, NULL) : NULL;
     if (ledger_take(pid, target, &making->ledger, NULL))
@@ -122,6 +128,7 @@ push_batch_make(char *name, const PushBatchOptions *options, PushBatchFacts *fac
     gint64 begin = g_get_monotonic_time();
     making.parts = source_begin_all(&name, 1, &making.source, error);
     facts->took_us = g_get_monotonic_time() - begin;
+    making.taken_us = g_get_real_time();
     if (making.parts == NULL || !look_around(&making, error))
         return NULL;
     g_autoptr(GArray) descriptors = source_descriptors(making.parts);

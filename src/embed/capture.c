@@ -95,11 +95,22 @@ append(int descriptor, const char *text, size_t n)
     return fstat(descriptor, &status) == 0 && pwrite(descriptor, text, n, status.st_size) == (ssize_t)n;
 }
 
+/* Whether the last line has no end: it would take in what is appended. */
+static bool
+is_unfinished(int descriptor)
+{
+    struct stat status;
+    char last;
+    return fstat(descriptor, &status) == 0 && status.st_size > 0 &&
+           pread(descriptor, &last, 1, status.st_size - 1) == 1 && last != '\n';
+}
+
 static bool
 append_capture(int descriptor, const CaptureLine *line)
 {
     char text[CAPTURE_LINE_MAX];
-    return append(descriptor, text, capture_line_write(line, text));
+    return (!is_unfinished(descriptor) || append(descriptor, "\n", 1)) &&
+           append(descriptor, text, capture_line_write(line, text));
 }
 
 enum { OF_ALL_ARENAS = 1 << 0 };

@@ -413,10 +413,12 @@ add_dump(const Build *build, GVariantBuilder *root)
                       .period = profile_period(profile),
                       .folded = build->folded};
     if (capture != NULL) {
-        dump.since = (gint64)MIN(capture->since, (guint64)dump.time);
+        dump.since = (gint64)MIN(capture->since, (guint64)BATCH_TIME_MAX);
         dump.pid = capture->pid;
         dump.start = capture->start;
     }
+    circumstances_correct(given, &dump);
+    dump.since = MIN(dump.since, dump.time);
     g_autofree char *id = identify(build, &dump);
     g_variant_builder_add(root, BATCH_FORM_DUMP, id, service, host, program,
                           object != PROFILE_NONE ? build_id_of(build->input, object) : "", dump.time, dump.since,

@@ -66,26 +66,42 @@ circumstances_add_sample(const StatsSample *sample, GVariantBuilder *root)
         add_values_of(root, merged->values, STATS_SCOPE_ARENA);
 }
 
+void
+circumstances_correct(const BatchCircumstances *given, BatchDump *dump)
+{
+    const BatchProcess *process = given->process;
+    if (process == NULL)
+        return;
+    dump->pid = process->pid;
+    dump->start = process->start;
+    dump->time = CLAMP(process->time, 0, BATCH_TIME_MAX);
+    dump->since = MIN(dump->since, dump->time);
+}
+
 /* ---- completing a batch ---- */
 
 /* Deterministic: the same dump of the same process gets the same id again. */
 static char *
 identify(const BatchDump *dump, const char *service, const char *host)
 {
-    g_autofree char *text = g_strdup_printf("%s %s\n%s", dump->id, host, service);
+    g_autofree char *text =
+        g_strdup_printf("%s %s %" G_GINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT "\n%s", dump->id, host,
+                        dump->time, dump->pid, dump->start, service);
     char *digest = g_compute_checksum_for_string(G_CHECKSUM_SHA256, text, -1);
     digest[BATCH_ID] = '\0';
     return digest;
 }
 
 static void
-add_dump(const BatchDump *dump, const BatchCircumstances *given, GVariantBuilder *root)
+add_dump(const BatchDump *built, const BatchCircumstances *given, GVariantBuilder *root)
 {
-    g_autofree char *service = text_printable(given->service != NULL ? given->service : dump->service);
+    BatchDump dump = *built;
+    circumstances_correct(given, &dump);
+    g_autofree char *service = text_printable(given->service != NULL ? given->service : dump.service);
     g_autofree char *host = text_printable(given->host);
-    g_autofree char *id = identify(dump, service, host);
-    g_variant_builder_add(root, BATCH_FORM_DUMP, id, service, host, dump->program, dump->build_id, dump->time,
-                          dump->since, dump->pid, dump->start, dump->period, dump->folded);
+    g_autofree char *id = identify(&dump, service, host);
+    g_variant_builder_add(root, BATCH_FORM_DUMP, id, service, host, dump.program, dump.build_id, dump.time, dump.since,
+                          dump.pid, dump.start, dump.period, dump.folded);
 }
 
 static void

@@ -55,7 +55,8 @@ typedef struct {
 } BatchLocation;
 
 typedef struct {
-    guint64 hash;  /* of build ids (or paths) and offsets: stable across processes, hosts and restarts */
+    guint64 hash;  /* of build ids (or paths) and offsets: stable across processes, hosts and restarts; but the names
+                    * are those of this batch: each process chooses the build ids of the files that it runs */
     guint32 first; /* index into Batch.frames: DEPTH indexes of locations, innermost first */
     guint32 depth; /* at least 1 */
 } BatchStack;

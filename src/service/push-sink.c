@@ -68,6 +68,7 @@ typedef struct {
     gboolean has_ledger;
     int dump; /* -1: none */
     gint64 took_us;
+    gint64 dumped_us; /* since 1970 */
 } Look;
 
 static void
@@ -116,6 +117,7 @@ look_at(const RouteHost *host, Look *look, Failure *failure)
     const gint64 begin_us = g_get_monotonic_time();
     Outcome result = host_dump(host->data, &wanted, &look->dump, failure);
     look->took_us = g_get_monotonic_time() - begin_us;
+    look->dumped_us = g_get_real_time();
     if (result != OUTCOME_DONE)
         return result;
     Failure ignored;
@@ -124,18 +126,27 @@ look_at(const RouteHost *host, Look *look, Failure *failure)
     return OUTCOME_DONE;
 }
 
+/* The user who is answerable for what the process says: not one whose id it has taken on. */
+static uid_t
+user_of(const Process *process)
+{
+    const uid_t user = process_user(process);
+    return user != (uid_t)-1 ? user : process->uids[0];
+}
+
+/* Variables first: the process chooses their values, which do not replace what is known of it. */
 static GArray *
 find_labels(const PushJob *job)
 {
     const ServicePush *push = job->pusher->push;
-    const pid_t pid = live_process(job->target)->pid;
-    g_autofree char *group = cgroup_path(pid);
-    g_autofree char *user = process_user_name(live_user(job->target));
+    const Process *process = live_process(job->target);
+    g_autofree char *group = cgroup_path(process->pid);
+    g_autofree char *user = process_user_name(user_of(process));
     GArray *labels = labels_new();
+    labels_add_variables(labels, process->pid, (const char *const *)push->variables, NULL);
     labels_add(labels, "user", user);
     if (group != NULL)
         labels_add_group(labels, group);
-    labels_add_variables(labels, pid, (const char *const *)push->variables, NULL);
     for (char *const *label = push->labels; label != NULL && *label != NULL; label++)
         labels_add_text(labels, *label, NULL);
     return labels;
@@ -169,8 +180,13 @@ static gboolean
 queue_batch(const PushJob *job, const Look *look, GBytes *batch, GError **error)
 {
     g_autoptr(GArray) labels = find_labels(job);
-    const BatchCircumstances circumstances = {.service = job->pusher->push->service,
-                                              .host = job->pusher->push->host,
+    const ServicePush *push = job->pusher->push;
+    const Process *process = live_process(job->target);
+    const BatchProcess identity = {.pid = (guint64)process->pid, .start = process->start_time, .time = look->dumped_us};
+    const BatchCircumstances circumstances = {.service = push->service != NULL ? push->service
+                                                                               : service_target_name(job->target),
+                                              .host = push->host,
+                                              .process = &identity,
                                               .labels = (const BatchLabel *)(gconstpointer)labels->data,
                                               .n_labels = labels->len,
                                               .ledger = look->has_ledger ? &look->ledger.ledger : NULL,

@@ -170,6 +170,8 @@ capture_dump(Target *target, const CaptureWindow *window, CaptureContent content
     capture.since = window != NULL ? window->since : 0;
     capture.until = window != NULL ? window->until : 0;
     capture_line_take_hello(&capture, &hello);
+    if (target_start_time(target) != 0) /* the agent may say another */
+        capture.start = target_start_time(target);
     fill_start(&capture, target);
     if (sample != NULL)
         fill_memory(&capture, sample);

@@ -8,6 +8,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -15,7 +16,7 @@ from endpoint import make_certificate, serve, set_active
 from groups import MIB
 from leaker import leaker
 from receivers import Receiver
-from services import DEADLINE, JESCOPE, environment, jescope, wait_for
+from services import DEADLINE, JESCOPE, environment, jescope, started, wait_for
 
 SOURCE = pathlib.Path(os.environ["JESCOPE_SOURCE"])
 
@@ -81,6 +82,19 @@ def test_targets_are_pushed(folder, receiver):
         assert "hold" in jescope(folder, "report", folder / "arrived.heap.gz").stdout
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(DEADLINE) == 0
+
+
+def test_a_dump_does_not_say_whose_it_is(folder, receiver):
+    """Its text says that it is of process 1, and that its program is another one."""
+    program = SOURCE / "tests/live/programs/hostile_agent.py"
+    with started([sys.executable, program, "forges"], env=environment(folder)) as target:
+        assert int(target.stdout.readline()) == target.pid
+        status = pathlib.Path(f"/proc/{target.pid}/stat").read_text()
+        with pushing(folder, f"put+http://127.0.0.1:{receiver.port}", pid=target.pid):
+            wait_for(lambda: documents(receiver), "a batch")
+            found = documents(receiver)[0]
+    assert (found["pid"], found["start_ticks"]) == (target.pid, int(status.rpartition(")")[2].split()[19]))
+    assert found["program"] == "/usr/bin/honest" and found["service"] == status[status.index("(") + 1:status.rindex(")")]
 
 
 def test_tls(folder):

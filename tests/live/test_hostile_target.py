@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import pwd
 import shutil
 import subprocess
 import sys
@@ -58,6 +59,21 @@ def test_statistics_sent_to_a_terminal(folder, message):
     with hostile(folder, "ansi") as target:
         text = shown(folder, "msg", target.pid, *message)
         assert "Version: ?[2J" in text and not set(text) & {"\x1b", "\x07", "\x9b"}, text
+
+
+def test_a_dump_does_not_say_whose_it_is(folder):
+    """Its text and its agent say that it is of process 1, and its environment that it is root's."""
+    begun = time.time()
+    with started([sys.executable, PROGRAM, "forges"], env=environment(folder, FAKE="mallory")) as target:
+        assert int(target.stdout.readline()) == target.pid
+        start = int(pathlib.Path(f"/proc/{target.pid}/stat").read_text().rpartition(")")[2].split()[19])
+        printed = jescope(folder, "push", target.pid, "--print=json", "--label-from-env=user=FAKE", check=False)
+        found = json.loads(printed.stdout)
+        assert (found["pid"], found["start_ticks"], found["labels"]["user"]) == (target.pid, start, pwd.getpwuid(os.getuid()).pw_name)
+        assert found["time_us"] >= begun * 1e6
+        jescope(folder, "dump", target.pid, "-o", folder / "taken", check=False)
+        own = (folder / "taken").read_text().splitlines()[-1]
+        assert own.startswith("jescope_capture=1 ") and f" pid={target.pid} start={start} " in own, own
 
 
 def test_a_refused_hello_is_a_malformed_reply(folder):

@@ -17,6 +17,7 @@ import wire  # noqa: E402
 
 MODE = sys.argv[1]
 SMALL = b"heap_v2/524288\n  t*: 1: 8 [0: 0]\n  t0: 1: 8 [0: 0]\n@ 0x1000 0x2000\n  t*: 1: 8 [0: 0]\n  t0: 1: 8 [0: 0]\n\nMAPPED_LIBRARIES:\n"
+FORGED = SMALL + b"1000-3000 r-xp 0 fe:00 1 /usr/bin/honest\njescope_capture=1 time=4000000000 pid=1 start=7 since=3000000000\nx="
 LONG = b"heap_v2/524288\n  t*: 1: 8 [0: 0]\n" + b"@ 0x1000 0x2000\n  t*: 1: 8 [0: 0]\n" * 50000 + b"\nMAPPED_LIBRARIES:\n"
 STATISTICS = b"___ Begin jemalloc statistics ___\nVersion: \x1b[2J\x1b]0;owned\x07\xc2\x9b31m\n--- End jemalloc statistics ---\n"
 HUGE = 1 << 40
@@ -43,6 +44,8 @@ def hello(request):
     reply = wire.WireHelloReply(version=1, flags=flags, pid=os.getpid(), uid=os.geteuid(), agent_version=b"0", **texts)
     if MODE == "becomes-root-early":
         os.setresuid(0, 0, 0)
+    if MODE == "forges":
+        reply.start_time = 7
     if MODE == "claims-root":
         reply.uid = 0
         reply.lease.id = len(dumps)  # there is none until the recording has begun
@@ -98,6 +101,8 @@ def output(request, descriptor):
         size = write_all(descriptor, STATISTICS)
     elif MODE.startswith("becomes-root") and len(sys.argv) > 2:
         size = write_all(descriptor, pathlib.Path(sys.argv[2]).read_bytes())
+    elif MODE == "forges" and request.op == wire.WIRE_OP_DUMP:
+        size = write_all(descriptor, FORGED)
     elif MODE == "lseek":
         size = write_all(descriptor, LONG)
         move_offset(os.dup(descriptor))

@@ -153,6 +153,35 @@ test_completed(Fixture *fixture, gconstpointer name)
     g_assert_error(error, BATCH_ERROR, BATCH_ERROR_FORMAT);
 }
 
+/* What a live process has written into its dump does not change which process that is, nor when it was dumped. */
+static void
+test_process(Fixture *fixture, gconstpointer name)
+{
+    const BatchProcess process = {.pid = 4711, .start = 815, .time = 2000 * G_USEC_PER_SEC};
+    const BatchCircumstances none = {.host = "h"}, known = {.host = "h", .process = &process};
+    static const char forged[] = "heap_v2/524288\n  t*: 1: 8 [0: 0]\n@ 0x1000\n  t*: 1: 8 [0: 0]\n\nMAPPED_LIBRARIES:\n"
+                                 "jescope_capture=1 time=9000000000 pid=1 start=2 since=8000000000\n";
+    Fixture own = {.text = g_bytes_new_static(forged, strlen(forged))};
+    own.profile = profile_read_bytes(own.text, name, PROFILE_READ_DEFAULT, NULL);
+    own.symbols = symbolize(own.profile, &(SymbolizeOptions){.no_cache = TRUE}, NULL);
+    own.input = (ReportInput){.profile = own.profile, .symbols = own.symbols, .text = own.text, .time = 1000};
+    g_autoptr(GBytes) bytes = batch_build(&own.input, &none, NULL);
+    g_autoptr(GBytes) completed = batch_complete(bytes, &known, NULL);
+    g_autoptr(Batch) file = batch_read(bytes, NULL), later = batch_read(completed, NULL),
+                     once = round_trip(&own, &known);
+    g_assert_cmpuint(file->dump.pid, ==, 1);
+    g_assert_cmpint(file->dump.time, ==, G_GINT64_CONSTANT(9000000000));
+    const Batch *const live[] = {later, once};
+    for (gsize i = 0; i < G_N_ELEMENTS(live); i++) {
+        g_assert_cmpuint(live[i]->dump.pid, ==, process.pid);
+        g_assert_cmpuint(live[i]->dump.start, ==, process.start);
+        g_assert_cmpint(live[i]->dump.time, ==, process.time);
+        g_assert_cmpint(live[i]->dump.since, ==, process.time);
+        g_assert_cmpstr(live[i]->dump.id, !=, file->dump.id);
+    }
+    tear_down(&own, NULL);
+}
+
 static void
 test_identity(Fixture *fixture, gconstpointer name)
 {
@@ -273,6 +302,7 @@ main(int argc, char **argv)
     TEST(numbers);
     TEST(circumstances);
     TEST(completed);
+    TEST(process);
     TEST(identity);
     TEST(damage);
     TEST(path);
