@@ -29,7 +29,7 @@ typedef struct {
 
 struct ClickhouseRows {
     GHashTable *targets; /* target -> Latest */
-    GHashTable *sent;    /* set of sent stacks: hashes of service, day and stack */
+    GHashTable *sent;    /* set of sent stacks: hashes of service, day and hash_stack() */
     gsize n_known;       /* number of stacks in all latest dumps */
     gsize most_known;
 };
@@ -107,13 +107,42 @@ hash_texts(const char *const *texts, gsize n)
     return hash;
 }
 
+static const char *
+label_of(const Batch *batch, const char *name)
+{
+    for (gsize i = 0; i < batch->n_labels; i++)
+        if (g_str_equal(batch->labels[i].name, name))
+            return batch->labels[i].value;
+    return "";
+}
+
+/* The user of the process; "": it is not known. */
+static const char *
+user_of(const Batch *batch)
+{
+    return label_of(batch, "user");
+}
+
 guint64
 clickhouse_target(const Batch *batch)
 {
     const BatchDump *dump = &batch->dump;
     g_autofree char *process = g_strdup_printf("%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT, dump->pid, dump->start);
-    const char *const texts[] = {dump->service, dump->host, process};
+    const char *const texts[] = {dump->service, dump->host, process, user_of(batch)};
     return hash_texts(texts, G_N_ELEMENTS(texts));
+}
+
+/* A stack of a user. The store has its names once, and a user can give any names to a copy of the files of another one,
+ * with the same build ids and offsets. */
+static guint64
+hash_stack(const Batch *batch, guint64 hash)
+{
+    char digits[24];
+    const char *const texts[] = {user_of(batch), digits};
+    if (hash == BATCH_REST)
+        return hash;
+    g_snprintf(digits, sizeof(digits), "%" G_GUINT64_FORMAT, hash);
+    return MAX(hash_texts(texts, G_N_ELEMENTS(texts)), BATCH_REST + 1);
 }
 
 /* The day in UTC, "2026-11-22". */
@@ -122,15 +151,6 @@ day_of(gint64 time_us)
 {
     g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(time_us / G_USEC_PER_SEC);
     return g_date_time_format(time, "%F");
-}
-
-static const char *
-label_of(const Batch *batch, const char *name)
-{
-    for (gsize i = 0; i < batch->n_labels; i++)
-        if (g_str_equal(batch->labels[i].name, name))
-            return batch->labels[i].value;
-    return "";
 }
 
 /* The common data of a dump's rows. */
@@ -214,12 +234,12 @@ add_location(json_t *row, const Batch *batch, const BatchLocation *location)
 }
 
 static void
-append_stack(const Dump *dump, const BatchStack *stack, GString *body)
+append_stack(const Dump *dump, const BatchStack *stack, guint64 hash, GString *body)
 {
     const Batch *batch = dump->batch;
     json_t *row =
         json_pack("{s:s, s:s, s:o, s:[], s:[], s:[], s:[], s:[]}", "day", dump->day, "service", batch->dump.service,
-                  "hash", json_unsigned(stack->hash), "functions", "names", "files", "builds", "offsets");
+                  "hash", json_unsigned(hash), "functions", "names", "files", "builds", "offsets");
     for (guint32 i = 0; i < stack->depth; i++)
         add_location(row, batch, &batch->locations[batch->frames[stack->first + i]]);
     append_json(body, row);
@@ -227,14 +247,14 @@ append_stack(const Dump *dump, const BatchStack *stack, GString *body)
 
 /* Appends STACK unless it was sent for this day: stacks are retained as long as the samples of their day. */
 static void
-add_stack(ClickhouseRows *rows, const Dump *dump, const BatchStack *stack, GString *body)
+add_stack(ClickhouseRows *rows, const Dump *dump, const BatchStack *stack, guint64 hash, GString *body)
 {
-    g_autofree char *hash = g_strdup_printf("%" G_GUINT64_FORMAT, stack->hash);
-    const char *const texts[] = {dump->batch->dump.service, dump->day, hash};
+    g_autofree char *digits = g_strdup_printf("%" G_GUINT64_FORMAT, hash);
+    const char *const texts[] = {dump->batch->dump.service, dump->day, digits};
     if (g_hash_table_size(rows->sent) >= STACKS_MAX)
         g_hash_table_remove_all(rows->sent);
     if (g_hash_table_add(rows->sent, key_of(hash_texts(texts, G_N_ELEMENTS(texts)))))
-        append_stack(dump, stack, body);
+        append_stack(dump, stack, hash, body);
 }
 
 /* Writes the first columns of a row of samples. */
@@ -336,14 +356,15 @@ add_samples(ClickhouseRows *rows, const Dump *dump, GHashTable *before, Clickhou
     const Batch *batch = dump->batch;
     GHashTable *now = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, g_free, g_free);
     for (gsize i = 0; i < batch->n_stacks; i++) {
+        const guint64 hash = hash_stack(batch, batch->stacks[i].hash);
         Known known = figures_of(dump, i);
-        const Known *old = before != NULL ? g_hash_table_lookup(before, &batch->stacks[i].hash) : NULL;
+        const Known *old = before != NULL ? g_hash_table_lookup(before, &hash) : NULL;
         if (old == NULL) /* otherwise it was sent with the previous dump */
-            add_stack(rows, dump, &batch->stacks[i], bodies->stack);
+            add_stack(rows, dump, &batch->stacks[i], hash, bodies->stack);
         if (!is_nothing(&known))
-            g_hash_table_insert(now, key_of(batch->stacks[i].hash), g_memdup2(&known, sizeof(known)));
+            g_hash_table_insert(now, key_of(hash), g_memdup2(&known, sizeof(known)));
         if (before != NULL && (old != NULL ? memcmp(old, &known, sizeof(known)) != 0 : !is_nothing(&known)))
-            append_sample(dump, batch->stacks[i].hash, &known, bodies->sample);
+            append_sample(dump, hash, &known, bodies->sample);
     }
     if (before != NULL)
         append_gone(dump, before, now, bodies->sample);

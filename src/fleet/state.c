@@ -53,32 +53,60 @@ fleet_document_end(GString *document)
 
 typedef struct {
     ProfileBuilder *builder;
-    GHashTable *names;  /* hash -> row */
-    GHashTable *stacks; /* hash -> index of the stack + 1: any number of rows may have one */
-    GArray *frames;     /* of the stack being built */
+    GHashTable *names;   /* hash -> row */
+    GHashTable *stacks;  /* hash -> index of the stack + 1: any number of rows may have one */
+    GArray *frames;      /* of the stack being built */
+    GHashTable *symbols; /* index of a location -> name, borrowed */
 } State;
 
+/* A place in a row of a stack. */
+typedef struct {
+    const char *path, *build;
+    guint64 offset;
+} Place;
+
+/* Two builds of a file are two objects. Each has its own range of synthetic addresses. */
 static guint32
-add_object(State *state, const char *path, const char *build)
+add_place(State *state, const Place *place)
 {
-    /* Two builds of a file are two objects. */
-    const ProfileObject object = {.path = path, .inode = build[0] != '\0' ? keyed_hash_string(build) | 1u : 0};
-    return builder_object(state->builder, &object);
+    const ProfileObject object = {.path = place->path,
+                                  .inode = place->build[0] != '\0' ? keyed_hash_string(place->build) | 1u : 0};
+    guint32 index = builder_object(state->builder, &object);
+    guint64 start = ((guint64)index + 1) << OBJECT_BITS;
+    const ProfileMapping mapping = {start, start + (G_GUINT64_CONSTANT(1) << OBJECT_BITS), 0, index};
+    const ProfileLocation location = {start + place->offset, place->offset, builder_mapping(state->builder, &mapping),
+                                      index};
+    return builder_location(state->builder, &location);
 }
 
-/* Adds a location. Each file has its own range of synthetic addresses. */
+/* Whether the location has NAME; it has if it had none. */
+static gboolean
+take_name(State *state, guint32 location, const char *name)
+{
+    const char *known = g_hash_table_lookup(state->symbols, GUINT_TO_POINTER(location));
+    if (known != NULL)
+        return g_str_equal(known, name);
+    g_hash_table_insert(state->symbols, GUINT_TO_POINTER(location), (gpointer)(gsize)name);
+    builder_location_symbol(state->builder, location, name);
+    return TRUE;
+}
+
+/* Users can give different names to the same place of the same build: those are different locations. */
 static guint32
 add_location(State *state, const json_t *row, gsize i)
 {
-    const char *path = fleet_text(json_array_get(row, 2), i), *build = fleet_text(json_array_get(row, 3), i);
-    guint64 offset = fleet_unsigned(json_array_get(row, 4), i) & ((G_GUINT64_CONSTANT(1) << OBJECT_BITS) - 1);
-    guint32 object = add_object(state, path[0] != '\0' ? path : "[unknown]", build);
-    guint64 start = ((guint64)object + 1) << OBJECT_BITS;
-    const ProfileMapping mapping = {start, start + (G_GUINT64_CONSTANT(1) << OBJECT_BITS), 0, object};
-    const ProfileLocation location = {start + offset, offset, builder_mapping(state->builder, &mapping), object};
-    guint32 index = builder_location(state->builder, &location);
-    const char *name = fleet_text(json_array_get(row, 1), i);
-    builder_location_symbol(state->builder, index, name[0] != '\0' ? name : "[unknown]");
+    const char *path = fleet_text(json_array_get(row, 2), i), *name = fleet_text(json_array_get(row, 1), i);
+    Place place = {.path = path[0] != '\0' ? path : "[unknown]",
+                   .build = fleet_text(json_array_get(row, 3), i),
+                   .offset = fleet_unsigned(json_array_get(row, 4), i) & ((G_GUINT64_CONSTANT(1) << OBJECT_BITS) - 1)};
+    name = name[0] != '\0' ? name : "[unknown]";
+    guint32 index = add_place(state, &place);
+    if (take_name(state, index, name))
+        return index;
+    g_autofree char *other = g_strconcat(place.build, "\n", name, NULL);
+    place.build = other;
+    index = add_place(state, &place);
+    take_name(state, index, name);
     return index;
 }
 
@@ -185,7 +213,8 @@ make_profile(const json_t *document, GError **error)
     State state = {.builder = builder_new(),
                    .names = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, g_free, NULL),
                    .stacks = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, g_free, NULL),
-                   .frames = g_array_new(FALSE, FALSE, sizeof(guint32))};
+                   .frames = g_array_new(FALSE, FALSE, sizeof(guint32)),
+                   .symbols = g_hash_table_new(keyed_hash_pointer, NULL)};
     builder_set_period(state.builder, (guint64)MAX(json_integer_value(json_object_get(document, "period")), 1));
     builder_set_known(state.builder, known_values(document));
     if (take_names(&state, document, error) && take_answers(&state, document, error))
@@ -194,6 +223,7 @@ make_profile(const json_t *document, GError **error)
     g_hash_table_unref(state.names);
     g_hash_table_unref(state.stacks);
     g_array_unref(state.frames);
+    g_hash_table_unref(state.symbols);
     return profile;
 }
 

@@ -312,6 +312,37 @@ test_many_stacks(void)
     g_assert_cmpuint(write_rows(rows, ONE, START_S + 60).whole, ==, 0);
 }
 
+/* What ROWS writes of a process of USER that has the stacks of all others. */
+static Written
+write_rows_of(ClickhouseRows *rows, const char *user)
+{
+    const BatchLabel label = {"user", user};
+    g_autoptr(Batch) batch = batch_at(ONE, START_S);
+    g_auto(ClickhouseBodies) bodies;
+    clickhouse_bodies_init(&bodies);
+    const BatchLabel *own = batch->labels;
+    batch->labels = &label;
+    batch->n_labels = 1;
+    clickhouse_rows_add(rows, batch, &bodies);
+    batch->labels = own;
+    batch->n_labels = 0;
+    return (Written){count_whole(bodies.whole, START_S), count_samples(bodies.sample, START_S, START_S),
+                     count_lines(bodies.stack->str), START_S};
+}
+
+/* Of each user, the names are sent and stored; a copy of the same files may have others. */
+static void
+test_users(void)
+{
+    g_autoptr(ClickhouseRows) rows = clickhouse_rows_new(MOST_KNOWN);
+    Written one = write_rows_of(rows, "mallory"), other = write_rows_of(rows, "alice");
+    g_assert_cmpuint(one.stacks, >, 10);
+    g_assert_cmpuint(other.stacks, ==, one.stacks);
+    g_assert_cmpuint(other.whole, ==, one.whole);
+    g_assert_cmpuint(other.samples, ==, 0); /* they are two targets */
+    g_assert_cmpuint(write_rows_of(rows, "alice").stacks, ==, 0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -324,5 +355,6 @@ main(int argc, char **argv)
     g_test_add_func("/clickhouse/changes", test_changes);
     g_test_add_func("/clickhouse/whole", test_whole_again);
     g_test_add_func("/clickhouse/many-stacks", test_many_stacks);
+    g_test_add_func("/clickhouse/users", test_users);
     return g_test_run();
 }

@@ -74,6 +74,30 @@ test_a_mean(void)
     g_assert_cmpstr(symbols_location(symbols, 2)->frames[0].function, ==, "[stacks without names]");
 }
 
+/* Another user's copy of a file has other names, in the same place of the same build: neither has those of the other.
+ */
+static void
+test_names_of_users(void)
+{
+    static const char *const answers[] = {
+        "{\"data\":[[\"1\",0,0,0,0,1,1,10,1,0,0],[\"2\",0,0,0,0,1,1,20,1,0,0],[\"3\",0,0,0,0,1,1,30,1,0,0]]}", NULL};
+    static const char *const wanted[] = {"hold", "EVIL", "hold"};
+    g_autoptr(GString) known = g_string_new("{\"data\":[");
+    for (guint i = 0; i < G_N_ELEMENTS(wanted); i++)
+        g_string_append_printf(known,
+                               "%s[\"%u\",[\"%s\",\"main\"],[\"/bin/p\",\"/bin/p\"],[\"aa\",\"aa\"],[\"4096\",\"%u\"]]",
+                               i > 0 ? "," : "", i + 1, wanted[i], 8192 + i / 2);
+    g_string_append(known, "]}");
+    g_autoptr(Profile) profile = read_named(known, &one_moment, answers, NULL);
+    g_autoptr(Symbols) symbols = symbolize(profile, NULL, NULL);
+    g_assert_cmpuint(profile_n_stacks(profile), ==, G_N_ELEMENTS(wanted));
+    for (guint32 i = 0; i < G_N_ELEMENTS(wanted); i++) {
+        const guint32 *frames = profile_frames(profile) + profile_stacks(profile)[i].first;
+        g_assert_cmpstr(symbols_location(symbols, frames[0])->frames[0].function, ==, wanted[i]);
+        g_assert_cmpfloat(profile_weights(profile)[i].estimate[PROFILE_INUSE_SPACE], ==, 10 * (i + 1));
+    }
+}
+
 /* What the store has added up already. */
 static void
 test_a_mean_of_a_sum(void)
@@ -122,6 +146,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/state/names-of-users", test_names_of_users);
     g_test_add_func("/state/moment", test_a_moment);
     g_test_add_func("/state/mean", test_a_mean);
     g_test_add_func("/state/sum", test_a_mean_of_a_sum);
