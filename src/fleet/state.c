@@ -53,60 +53,75 @@ fleet_document_end(GString *document)
 
 typedef struct {
     ProfileBuilder *builder;
-    GHashTable *names;   /* hash -> row */
-    GHashTable *stacks;  /* hash -> index of the stack + 1: any number of rows may have one */
-    GArray *frames;      /* of the stack being built */
-    GHashTable *symbols; /* index of a location -> name, borrowed */
+    GHashTable *names;  /* hash -> row */
+    GHashTable *stacks; /* hash -> index of the stack + 1: any number of rows may have one */
+    GArray *frames;     /* of the stack being built */
+    GHashTable *places; /* key_of() -> name, borrowed, or SEVERAL */
 } State;
 
 /* A place in a row of a stack. */
 typedef struct {
-    const char *path, *build;
+    const char *path, *build, *name;
     guint64 offset;
 } Place;
 
-/* Two builds of a file are two objects. Each has its own range of synthetic addresses. */
+static Place
+place_of(const json_t *row, gsize i)
+{
+    const char *path = fleet_text(json_array_get(row, 2), i), *name = fleet_text(json_array_get(row, 1), i);
+    return (Place){
+        .path = path[0] != '\0' ? path : "[unknown]",
+        .build = fleet_text(json_array_get(row, 3), i),
+        .name = name[0] != '\0' ? name : "[unknown]",
+        .offset = fleet_unsigned(json_array_get(row, 4), i) & ((G_GUINT64_CONSTANT(1) << OBJECT_BITS) - 1),
+    };
+}
+
+/* Two places with one key are kept apart like one with two names. */
+static gpointer
+key_of(const Place *place)
+{
+    const guint64 words[] = {keyed_hash_string(place->path), keyed_hash_string(place->build), place->offset};
+    return GSIZE_TO_POINTER((guint64)keyed_hash_bytes(words, sizeof(words)) << 32 | (guint32)place->offset);
+}
+
+static const char several[] = "";
+
+/* Of all rows, whether a stack has samples or not, so that the documents of one series agree on the locations. */
+static void
+note_names(State *state, const json_t *row)
+{
+    for (gsize i = 0; i < MIN(json_array_size(json_array_get(row, 1)), PROFILE_MAX_DEPTH); i++) {
+        const Place place = place_of(row, i);
+        gpointer key = key_of(&place);
+        const char *known = g_hash_table_lookup(state->places, key);
+        if (known == NULL || (known != several && !g_str_equal(known, place.name)))
+            g_hash_table_insert(state->places, key, (gpointer)(gsize)(known == NULL ? place.name : several));
+    }
+}
+
+/* Two builds of a file are two objects; so are two names that users give to one place of a build. */
 static guint32
-add_place(State *state, const Place *place)
+add_object(State *state, const Place *place)
 {
-    const ProfileObject object = {.path = place->path,
-                                  .inode = place->build[0] != '\0' ? keyed_hash_string(place->build) | 1u : 0};
-    guint32 index = builder_object(state->builder, &object);
-    guint64 start = ((guint64)index + 1) << OBJECT_BITS;
-    const ProfileMapping mapping = {start, start + (G_GUINT64_CONSTANT(1) << OBJECT_BITS), 0, index};
-    const ProfileLocation location = {start + place->offset, place->offset, builder_mapping(state->builder, &mapping),
-                                      index};
-    return builder_location(state->builder, &location);
+    const gboolean is_shared = g_hash_table_lookup(state->places, key_of(place)) == several;
+    g_autofree char *text = g_strconcat(place->build, is_shared ? "\n" : "", is_shared ? place->name : "", NULL);
+    const ProfileObject object = {.path = place->path, .inode = text[0] != '\0' ? keyed_hash_string(text) | 1u : 0};
+    return builder_object(state->builder, &object);
 }
 
-/* Whether the location has NAME; it has if it had none. */
-static gboolean
-take_name(State *state, guint32 location, const char *name)
-{
-    const char *known = g_hash_table_lookup(state->symbols, GUINT_TO_POINTER(location));
-    if (known != NULL)
-        return g_str_equal(known, name);
-    g_hash_table_insert(state->symbols, GUINT_TO_POINTER(location), (gpointer)(gsize)name);
-    builder_location_symbol(state->builder, location, name);
-    return TRUE;
-}
-
-/* Users can give different names to the same place of the same build: those are different locations. */
+/* Adds a location. Each object has its own range of synthetic addresses. */
 static guint32
 add_location(State *state, const json_t *row, gsize i)
 {
-    const char *path = fleet_text(json_array_get(row, 2), i), *name = fleet_text(json_array_get(row, 1), i);
-    Place place = {.path = path[0] != '\0' ? path : "[unknown]",
-                   .build = fleet_text(json_array_get(row, 3), i),
-                   .offset = fleet_unsigned(json_array_get(row, 4), i) & ((G_GUINT64_CONSTANT(1) << OBJECT_BITS) - 1)};
-    name = name[0] != '\0' ? name : "[unknown]";
-    guint32 index = add_place(state, &place);
-    if (take_name(state, index, name))
-        return index;
-    g_autofree char *other = g_strconcat(place.build, "\n", name, NULL);
-    place.build = other;
-    index = add_place(state, &place);
-    take_name(state, index, name);
+    const Place place = place_of(row, i);
+    guint32 object = add_object(state, &place);
+    guint64 start = ((guint64)object + 1) << OBJECT_BITS;
+    const ProfileMapping mapping = {start, start + (G_GUINT64_CONSTANT(1) << OBJECT_BITS), 0, object};
+    const ProfileLocation location = {start + place.offset, place.offset, builder_mapping(state->builder, &mapping),
+                                      object};
+    guint32 index = builder_location(state->builder, &location);
+    builder_location_symbol(state->builder, index, place.name);
     return index;
 }
 
@@ -176,6 +191,7 @@ take_names(State *state, const json_t *document, GError **error)
         const json_t *row = json_array_get(rows, i);
         guint64 hash = fleet_unsigned(row, 0);
         g_hash_table_insert(state->names, g_memdup2(&hash, sizeof(hash)), (gpointer)(gsize)row);
+        note_names(state, row);
     }
     return rows != NULL;
 }
@@ -214,7 +230,7 @@ make_profile(const json_t *document, GError **error)
                    .names = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, g_free, NULL),
                    .stacks = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, g_free, NULL),
                    .frames = g_array_new(FALSE, FALSE, sizeof(guint32)),
-                   .symbols = g_hash_table_new(keyed_hash_pointer, NULL)};
+                   .places = g_hash_table_new(keyed_hash_pointer, NULL)};
     builder_set_period(state.builder, (guint64)MAX(json_integer_value(json_object_get(document, "period")), 1));
     builder_set_known(state.builder, known_values(document));
     if (take_names(&state, document, error) && take_answers(&state, document, error))
@@ -223,7 +239,7 @@ make_profile(const json_t *document, GError **error)
     g_hash_table_unref(state.names);
     g_hash_table_unref(state.stacks);
     g_array_unref(state.frames);
-    g_hash_table_unref(state.symbols);
+    g_hash_table_unref(state.places);
     return profile;
 }
 

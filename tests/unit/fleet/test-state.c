@@ -74,27 +74,36 @@ test_a_mean(void)
     g_assert_cmpstr(symbols_location(symbols, 2)->frames[0].function, ==, "[stacks without names]");
 }
 
-/* Another user's copy of a file has other names, in the same place of the same build: neither has those of the other.
- */
+/* Another user's copy of a file has other names, in the same place of the same build: neither has those of the other,
+ * also if the documents of two moments, each with stacks of one, are added up. */
 static void
 test_names_of_users(void)
 {
-    static const char *const answers[] = {
-        "{\"data\":[[\"1\",0,0,0,0,1,1,10,1,0,0],[\"2\",0,0,0,0,1,1,20,1,0,0],[\"3\",0,0,0,0,1,1,30,1,0,0]]}", NULL};
-    static const char *const wanted[] = {"hold", "EVIL", "hold"};
+    static const char *const parts[] = {
+        "{\"data\":[[\"2\",0,0,0,0,1,1,20,1,0,0]]}",
+        "{\"data\":[[\"1\",0,0,0,0,1,1,10,1,0,0],[\"3\",0,0,0,0,1,1,30,1,0,0]]}",
+    };
+    static const char *const wanted[] = {"EVIL", "hold", "hold"};
+    static const gdouble bytes[] = {20, 10, 30};
     g_autoptr(GString) known = g_string_new("{\"data\":[");
     for (guint i = 0; i < G_N_ELEMENTS(wanted); i++)
         g_string_append_printf(known,
                                "%s[\"%u\",[\"%s\",\"main\"],[\"/bin/p\",\"/bin/p\"],[\"aa\",\"aa\"],[\"4096\",\"%u\"]]",
-                               i > 0 ? "," : "", i + 1, wanted[i], 8192 + i / 2);
+                               i > 0 ? "," : "", i + 1, i == 1 ? "EVIL" : "hold", 8192 + i / 2);
     g_string_append(known, "]}");
-    g_autoptr(Profile) profile = read_named(known, &one_moment, answers, NULL);
-    g_autoptr(Symbols) symbols = symbolize(profile, NULL, NULL);
-    g_assert_cmpuint(profile_n_stacks(profile), ==, G_N_ELEMENTS(wanted));
-    for (guint32 i = 0; i < G_N_ELEMENTS(wanted); i++) {
-        const guint32 *frames = profile_frames(profile) + profile_stacks(profile)[i].first;
-        g_assert_cmpstr(symbols_location(symbols, frames[0])->frames[0].function, ==, wanted[i]);
-        g_assert_cmpfloat(profile_weights(profile)[i].estimate[PROFILE_INUSE_SPACE], ==, 10 * (i + 1));
+    g_autoptr(Profile) one = read_named(known, &one_moment, (const char *const[]){parts[0], NULL}, NULL);
+    g_autoptr(Profile) other = read_named(known, &one_moment, (const char *const[]){parts[1], NULL}, NULL);
+    g_autoptr(Profile) both = read_named(known, &one_moment, (const char *const[]){parts[0], parts[1], NULL}, NULL);
+    g_autoptr(Profile) merged = profile_merge((const Profile *const[]){one, other}, 2, NULL);
+    const Profile *const profiles[] = {both, merged};
+    for (gsize p = 0; p < G_N_ELEMENTS(profiles); p++) {
+        g_autoptr(Symbols) symbols = symbolize(profiles[p], NULL, NULL);
+        g_assert_cmpuint(profile_n_stacks(profiles[p]), ==, G_N_ELEMENTS(wanted));
+        for (guint32 i = 0; i < G_N_ELEMENTS(wanted); i++) {
+            const guint32 *frames = profile_frames(profiles[p]) + profile_stacks(profiles[p])[i].first;
+            g_assert_cmpstr(symbols_location(symbols, frames[0])->frames[0].function, ==, wanted[i]);
+            g_assert_cmpfloat(profile_weights(profiles[p])[i].estimate[PROFILE_INUSE_SPACE], ==, bytes[i]);
+        }
     }
 }
 
