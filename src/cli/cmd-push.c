@@ -300,7 +300,7 @@ run(char **operands, GError **error)
     const PushBatchOptions made_with = batch_options(destination);
     for (char **name = operands; *name != NULL; name++) {
         g_autoptr(GBytes) batch = push_batch_make(*name, &made_with, &facts, error);
-        if (batch == NULL || !queue_add(queue, batch, error))
+        if (batch == NULL || !queue_add(queue, batch, facts.account, error))
             return g_error_matches(*error, EXPORT_ERROR, EXPORT_ERROR_DESTINATION) ? STATUS_USAGE : STATUS_FAILED;
         status = facts.partial ? STATUS_PARTIAL : status;
     }
@@ -330,7 +330,8 @@ const Command cmd_push = {
         "Batches are kept on disk (--queue, else $XDG_STATE_HOME/jescope/push) until the destination has accepted "
         "them, and are sent in order. If the destination does not answer or is overloaded, push tries again for "
         "the time of --for and then exits with status 3; the next push to the same URL sends the remaining "
-        "batches. When the queue grows beyond --queue-size, the oldest batches are dropped and counted.\n\n"
+        "batches. When the queue grows beyond --queue-size, the oldest batches of the user with most are dropped and "
+        "counted.\n\n"
         "With --every, push runs until a signal ends it: once in each DURATION, it dumps and pushes the processes "
         "that SOURCE names at that moment. Hosts are spread over the DURATION by a hash of their names. A process "
         "whose dump takes more of its time than --dump-share permits is skipped in the next rounds. Profiling is "

@@ -5,6 +5,7 @@
 #include "cli/confined-work.h"
 #include "cli/progress.h"
 
+#include "confine/account.h"
 #include "confine/rights.h"
 #include "export/batch-build.h"
 #include "export/labels.h"
@@ -52,8 +53,8 @@ make_batch(gpointer data, GOutputStream *out, GError **error)
     return source->partial ? STATUS_PARTIAL : STATUS_DONE;
 }
 
-/* Any user's process may have any name. */
-static void
+/* Any user's process may have any name. Returns the user. */
+static uid_t
 add_user(Making *making, const Target *target)
 {
     Process process;
@@ -64,11 +65,12 @@ add_user(Making *making, const Target *target)
     }
     g_autofree char *name = process_user_name(user);
     labels_add(making->labels, "user", name);
+    return user;
 }
 
 /* Collects the known facts about a process on this machine; missing ones are omitted. */
 static gboolean
-look_at_process(Making *making, Target *target, GError **error)
+look_at_process(Making *making, Target *target, uid_t *user, GError **error)
 {
     pid_t pid = target_pid(target);
     g_autofree char *group = cgroup_path(pid), *link = g_strdup_printf("/proc/%d/exe", (int)pid);
@@ -76,7 +78,7 @@ look_at_process(Making *making, Target *target, GError **error)
     /* Variables first: the process chooses their values, which do not replace what is known of it. */
     if (!labels_add_variables(making->labels, pid, making->options->variables, error))
         return FALSE;
-    add_user(making, target);
+    *user = add_user(making, target);
     if (group != NULL)
         labels_add_group(making->labels, group);
     making->process = (BatchProcess){.pid = (guint64)pid, .start = target_start_time(target), .time = making->taken_us};
@@ -89,12 +91,14 @@ look_at_process(Making *making, Target *target, GError **error)
 }
 
 static gboolean
-look_around(Making *making, GError **error)
+look_around(Making *making, PushBatchFacts *facts, GError **error)
 {
     const Source *source = making->parts->pdata[0];
+    uid_t user = source->owner;
     making->labels = labels_new();
-    if (source->live && !look_at_process(making, source->target, error))
+    if (source->live && !look_at_process(making, source->target, &user, error))
         return FALSE;
+    facts->account = account_of(user);
     for (const char *const *label = making->options->labels; label != NULL && *label != NULL; label++)
         if (!labels_add_text(making->labels, *label, error))
             return FALSE;
@@ -129,7 +133,7 @@ push_batch_make(char *name, const PushBatchOptions *options, PushBatchFacts *fac
     making.parts = source_begin_all(&name, 1, &making.source, error);
     facts->took_us = g_get_monotonic_time() - begin;
     making.taken_us = g_get_real_time();
-    if (making.parts == NULL || !look_around(&making, error))
+    if (making.parts == NULL || !look_around(&making, facts, error))
         return NULL;
     g_autoptr(GArray) descriptors = source_descriptors(making.parts);
     const Confined confined = {.work = make_batch,

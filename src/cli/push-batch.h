@@ -17,6 +17,7 @@ typedef struct {
 typedef struct {
     gint64 took_us;   /* time to take or open the dump */
     gboolean partial; /* a part of the dump could not be read */
+    uid_t account;    /* of the process's user, or of the owner of the dump's file (confine/account.h) */
 } PushBatchFacts;
 
 /* Returns the batch as bytes for batch_read(). EXPORT_ERROR_DESTINATION: a label of OPTIONS is invalid. */

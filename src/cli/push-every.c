@@ -282,7 +282,7 @@ push_process(const Round *round, Queue *queue, const ScheduleProcess *process)
     Past *past = past_of(round->pasts, process);
     g_autoptr(GBytes) batch = make(round, process, &facts, &error);
     if (batch != NULL)
-        queue_add(queue, batch, &error);
+        queue_add(queue, batch, process->account, &error);
     past->idle = schedule_idle_rounds(&round->every->schedule, facts.took_us);
     note_failure(past, process, error);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/queue.h"
 
+#include "confine/eviction.h"
 #include "export/own-directory.h"
 #include "export/record.h"
 #include "export/sink.h"
@@ -28,17 +29,13 @@ struct Queue {
     int sending; /* the file "sender", locked while this process is the sender; else -1 */
 };
 
-/* An entry's file. */
-typedef struct {
-    guint64 number;
-    guint64 bytes;
-} Waiting;
-
 /* The content of the directory, valid while the lock is held. */
 typedef struct {
-    guint64 first; /* the oldest number still needed */
+    guint64 first;   /* the oldest number still needed */
+    guint64 next;    /* the next entry has this number, or a higher one */
+    GArray *removed; /* numbers above first that are not needed either, of guint64, ascending */
     guint64 ends[QUEUE_ENDS];
-    GArray *waiting; /* of Waiting, ascending */
+    GArray *waiting; /* of Evictable, ascending */
     guint64 bytes;
 } State;
 
@@ -46,6 +43,7 @@ static void
 state_clear(State *state)
 {
     g_clear_pointer(&state->waiting, g_array_unref);
+    g_clear_pointer(&state->removed, g_array_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(State, state_clear)
 
@@ -58,10 +56,13 @@ set_failed(GError **error, const char *what, const char *path)
 
 /* ---- the directory ---- */
 
+/* NUMBER-ACCOUNT.batch; without an account, as in earlier versions, NUMBER.batch. */
 static char *
-path_of(const Queue *queue, guint64 number)
+path_of(const Queue *queue, const Evictable *entry)
 {
-    return g_strdup_printf("%s/%020" G_GUINT64_FORMAT "%s", queue->directory, number, suffix);
+    g_autofree char *account =
+        entry->account != QUEUE_ACCOUNT_UNKNOWN ? g_strdup_printf("-%" G_GUINT64_FORMAT, entry->account) : g_strdup("");
+    return g_strdup_printf("%s/%020" G_GUINT64_FORMAT "%s%s", queue->directory, entry->number, account, suffix);
 }
 
 static int
@@ -145,6 +146,12 @@ read_counters(const Queue *queue, State *state)
     g_autofree char *path = g_build_filename(queue->directory, "state", NULL);
     g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, NULL);
     state->first = g_key_file_get_uint64(file, group, "first", NULL);
+    state->next = g_key_file_get_uint64(file, group, "next", NULL);
+    g_auto(GStrv) removed = g_key_file_get_string_list(file, group, "removed", NULL, NULL);
+    for (char **number = removed; number != NULL && *number != NULL; number++) {
+        const guint64 value = g_ascii_strtoull(*number, NULL, 10);
+        g_array_append_val(state->removed, value);
+    }
     for (guint i = 0; i < QUEUE_ENDS; i++)
         state->ends[i] = g_key_file_get_uint64(file, group, end_names[i], NULL);
 }
@@ -154,8 +161,13 @@ write_counters(const Queue *queue, const State *state, GError **error)
 {
     g_autoptr(GKeyFile) file = g_key_file_new();
     g_autofree char *path = g_build_filename(queue->directory, "state", NULL);
+    g_autoptr(GString) removed = g_string_new(NULL);
     gsize length;
+    for (guint i = 0; i < state->removed->len; i++)
+        g_string_append_printf(removed, "%" G_GUINT64_FORMAT ";", g_array_index(state->removed, guint64, i));
     g_key_file_set_uint64(file, group, "first", state->first);
+    g_key_file_set_uint64(file, group, "next", state->next);
+    g_key_file_set_value(file, group, "removed", removed->str);
     for (guint i = 0; i < QUEUE_ENDS; i++)
         g_key_file_set_uint64(file, group, end_names[i], state->ends[i]);
     g_autofree char *text = g_key_file_to_data(file, &length, NULL);
@@ -165,19 +177,37 @@ write_counters(const Queue *queue, const State *state, GError **error)
 static gint
 ascending(gconstpointer a, gconstpointer b)
 {
-    guint64 one = ((const Waiting *)a)->number, other = ((const Waiting *)b)->number;
+    guint64 one = *(const guint64 *)a, other = *(const guint64 *)b;
     return one < other ? -1 : one > other;
 }
 
-/* Parses the number in the file name of an entry; FALSE if it is not one. */
-static gboolean
-parse_name(const char *name, guint64 *number)
+static gint
+by_number(gconstpointer a, gconstpointer b)
 {
-    g_autofree char *digits = g_strdup(name);
+    return ascending(&((const Evictable *)a)->number, &((const Evictable *)b)->number);
+}
+
+/* Parses the file name of an entry (path_of()); FALSE if it is not one. */
+static gboolean
+parse_name(const char *name, Evictable *entry)
+{
     if (!g_str_has_suffix(name, suffix))
         return FALSE;
-    digits[strlen(digits) - strlen(suffix)] = '\0';
-    return g_ascii_string_to_unsigned(digits, 10, 1, G_MAXUINT64 - 1, number, NULL);
+    g_autofree char *digits = g_strndup(name, strlen(name) - strlen(suffix));
+    char *dash = strchr(digits, '-');
+    entry->account = QUEUE_ACCOUNT_UNKNOWN;
+    if (dash != NULL) {
+        *dash = '\0';
+        if (!g_ascii_string_to_unsigned(dash + 1, 10, 0, QUEUE_ACCOUNT_UNKNOWN - 1, &entry->account, NULL))
+            return FALSE;
+    }
+    return g_ascii_string_to_unsigned(digits, 10, 1, G_MAXUINT64 - 1, &entry->number, NULL);
+}
+
+static gboolean
+is_gone(const State *state, guint64 number)
+{
+    return number < state->first || g_array_binary_search(state->removed, &number, ascending, NULL);
 }
 
 /* Notes an entry; removes entries that are counted already and leftovers of interrupted writers. */
@@ -185,10 +215,10 @@ static void
 see_file(const Queue *queue, State *state, const char *name)
 {
     g_autofree char *path = g_build_filename(queue->directory, name, NULL);
-    Waiting entry = {0};
+    Evictable entry = {0};
     struct stat st;
-    gboolean is_entry = parse_name(name, &entry.number);
-    if (g_str_has_suffix(name, DURABLE_UNFINISHED) || (is_entry && entry.number < state->first)) {
+    gboolean is_entry = parse_name(name, &entry);
+    if (g_str_has_suffix(name, DURABLE_UNFINISHED) || (is_entry && is_gone(state, entry.number))) {
         unlink(path);
     } else if (is_entry && lstat(path, &st) == 0) {
         entry.bytes = (guint64)st.st_size;
@@ -203,7 +233,8 @@ read_state(const Queue *queue, State *state, GError **error)
     g_autoptr(GError) cause = NULL;
     g_autoptr(GDir) directory = g_dir_open(queue->directory, 0, &cause);
     const char *name;
-    *state = (State){.waiting = g_array_new(FALSE, FALSE, sizeof(Waiting))};
+    *state = (State){.waiting = g_array_new(FALSE, FALSE, sizeof(Evictable)),
+                     .removed = g_array_new(FALSE, FALSE, sizeof(guint64))};
     if (directory == NULL) {
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "%s", cause->message);
         return FALSE;
@@ -211,67 +242,103 @@ read_state(const Queue *queue, State *state, GError **error)
     read_counters(queue, state);
     while ((name = g_dir_read_name(directory)) != NULL)
         see_file(queue, state, name);
-    g_array_sort(state->waiting, ascending);
+    g_array_sort(state->waiting, by_number);
     return TRUE;
 }
 
-/* Counts the N oldest entries as END, and then removes them. */
-static gboolean
-end_oldest(const Queue *queue, State *state, guint n, QueueEnd end, GError **error)
+static Evictable *
+held_at(const State *state, guint i)
 {
-    if (n == 0)
-        return TRUE;
-    state->first = g_array_index(state->waiting, Waiting, n - 1).number + 1;
-    state->ends[end] += n;
-    if (!write_counters(queue, state, error))
-        return FALSE;
-    for (guint i = 0; i < n; i++) {
-        const Waiting *entry = &g_array_index(state->waiting, Waiting, i);
-        g_autofree char *path = path_of(queue, entry->number);
-        unlink(path);
-        state->bytes -= entry->bytes;
+    return &g_array_index(state->waiting, Evictable, i);
+}
+
+static guint64
+new_number(const State *state)
+{
+    const guint n = state->waiting->len;
+    const guint64 newest = n > 0 ? held_at(state, n - 1)->number : 0;
+    return MAX(MAX(newest + 1, state->next), MAX(state->first, 1));
+}
+
+/* Notes in STATE which numbers are gone once the marked entries are; returns how many are marked. */
+static guint
+note_removed(State *state)
+{
+    guint n = 0;
+    state->next = state->first = new_number(state);
+    g_array_set_size(state->removed, 0);
+    for (guint i = state->waiting->len; i > 0; i--) {
+        const Evictable *entry = held_at(state, i - 1);
+        n += entry->leaves;
+        if (entry->leaves)
+            g_array_append_val(state->removed, entry->number);
+        else
+            state->first = entry->number;
     }
-    g_array_remove_range(state->waiting, 0, n);
+    g_array_sort(state->removed, ascending);
+    guint older = 0;
+    while (older < state->removed->len && g_array_index(state->removed, guint64, older) < state->first)
+        older++;
+    g_array_remove_range(state->removed, 0, older);
+    return n;
+}
+
+/* Counts the marked entries as END, and then removes them. */
+static gboolean
+end_marked(const Queue *queue, State *state, QueueEnd end, GError **error)
+{
+    const guint n = note_removed(state);
+    state->ends[end] += n;
+    if (n > 0 && !write_counters(queue, state, error))
+        return FALSE;
+    for (guint i = 0; i < state->waiting->len; i++) {
+        const Evictable *entry = held_at(state, i);
+        g_autofree char *path = entry->leaves ? path_of(queue, entry) : NULL;
+        if (path != NULL)
+            unlink(path);
+    }
     return TRUE;
 }
 
 /* ---- adding ---- */
 
 static gboolean
-make_room(const Queue *queue, State *state, guint64 bytes, GError **error)
+make_room(const Queue *queue, State *state, const Evictable *added, GError **error)
 {
-    guint64 left = state->bytes;
-    guint n = 0;
-    while (n < state->waiting->len && left > queue->max_bytes - bytes)
-        left -= g_array_index(state->waiting, Waiting, n++).bytes;
-    return end_oldest(queue, state, n, QUEUE_DROPPED, error);
+    const EvictionLimits limits = {.bytes = queue->max_bytes, .entries = QUEUE_ENTRIES_MAX};
+    if (eviction_choose(held_at(state, 0), state->waiting->len, added, &limits))
+        return end_marked(queue, state, QUEUE_DROPPED, error);
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "the batch has no room in its queue %s beside those of others",
+                queue->directory);
+    return FALSE;
 }
 
 static gboolean
-add_file(const Queue *queue, const State *state, GBytes *file, GError **error)
+add_file(const Queue *queue, const Evictable *entry, GBytes *file, GError **error)
 {
-    guint n = state->waiting->len;
-    guint64 newest = n > 0 ? g_array_index(state->waiting, Waiting, n - 1).number : 0;
-    g_autofree char *path = path_of(queue, MAX(MAX(newest + 1, state->first), 1));
+    g_autofree char *path = path_of(queue, entry);
     gsize size;
     gconstpointer bytes = g_bytes_get_data(file, &size);
     return durable_write(path, bytes, size, error);
 }
 
 gboolean
-queue_add(Queue *queue, GBytes *content, GError **error)
+queue_add(Queue *queue, GBytes *content, guint64 account, GError **error)
 {
     g_auto(State) state = {0};
     g_autoptr(GBytes) file = record_wrap(content);
-    guint64 bytes = file != NULL ? g_bytes_get_size(file) : G_MAXUINT64;
-    if (bytes > queue->max_bytes) {
+    Evictable entry = {.account = account, .bytes = file != NULL ? g_bytes_get_size(file) : G_MAXUINT64};
+    if (entry.bytes > queue->max_bytes) {
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "the batch is larger than its queue %s may be",
                     queue->directory);
         return FALSE;
     }
     lock(queue);
-    gboolean added = read_state(queue, &state, error) && make_room(queue, &state, bytes, error) &&
-                     add_file(queue, &state, file, error);
+    gboolean added = read_state(queue, &state, error) && make_room(queue, &state, &entry, error);
+    if (added) {
+        entry.number = new_number(&state);
+        added = add_file(queue, &entry, file, error);
+    }
     unlock(queue);
     return added;
 }
@@ -286,13 +353,13 @@ queue_entry_free(QueueEntry *entry)
 }
 
 static QueueEntry *
-read_entry(const Queue *queue, guint64 number)
+read_entry(const Queue *queue, const Evictable *held)
 {
-    g_autofree char *path = path_of(queue, number);
+    g_autofree char *path = path_of(queue, held);
     g_autoptr(GMappedFile) mapped = g_mapped_file_new(path, FALSE, NULL);
     g_autoptr(GBytes) file = mapped != NULL ? g_mapped_file_get_bytes(mapped) : NULL;
     QueueEntry *entry = g_new(QueueEntry, 1);
-    *entry = (QueueEntry){number, file != NULL ? record_unwrap(file, NULL) : NULL};
+    *entry = (QueueEntry){held->number, file != NULL ? record_unwrap(file, NULL) : NULL};
     return entry;
 }
 
@@ -305,7 +372,7 @@ queue_oldest(Queue *queue, guint n, guint64 max_bytes, GError **error)
     lock(queue);
     gboolean known = read_state(queue, &state, error);
     for (guint i = 0; known && i < MIN(state.waiting->len, n); i++) {
-        QueueEntry *entry = read_entry(queue, g_array_index(state.waiting, Waiting, i).number);
+        QueueEntry *entry = read_entry(queue, held_at(&state, i));
         g_ptr_array_add(entries, entry);
         if (entry->content == NULL)
             break;
@@ -328,7 +395,7 @@ queue_later(Queue *queue, gdouble random, GError **error)
     guint later = known && state.waiting->len > 1 ? state.waiting->len - 1 : 0;
     if (later > 0) {
         guint i = 1 + MIN((guint)(random * later), later - 1);
-        entry = read_entry(queue, g_array_index(state.waiting, Waiting, i).number);
+        entry = read_entry(queue, held_at(&state, i));
     }
     unlock(queue);
     return entry;
@@ -340,10 +407,9 @@ queue_settle(Queue *queue, guint64 last, QueueEnd end, GError **error)
     g_auto(State) state = {0};
     lock(queue);
     gboolean settled = read_state(queue, &state, error);
-    guint n = 0;
-    while (settled && n < state.waiting->len && g_array_index(state.waiting, Waiting, n).number <= last)
-        n++;
-    settled = settled && end_oldest(queue, &state, n, end, error);
+    for (guint i = 0; settled && i < state.waiting->len; i++)
+        held_at(&state, i)->leaves = held_at(&state, i)->number <= last;
+    settled = settled && end_marked(queue, &state, end, error);
     unlock(queue);
     return settled;
 }

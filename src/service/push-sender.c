@@ -304,13 +304,13 @@ push_sender_flags(const PushSender *sender)
 }
 
 gboolean
-push_sender_add(PushSender *sender, GBytes *batch, GError **error)
+push_sender_add(PushSender *sender, GBytes *batch, uid_t account, GError **error)
 {
     if (sender->queue == NULL) {
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "there is no queue");
         return FALSE;
     }
-    if (!queue_add(sender->queue, batch, error))
+    if (!queue_add(sender->queue, batch, account, error))
         return FALSE;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&sender->lock);
     sender->added = TRUE;

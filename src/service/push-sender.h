@@ -26,7 +26,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PushSender, push_sender_free)
 ExportSinkFlags push_sender_flags(const PushSender *sender);
 
 /* Like queue_add(). */
-gboolean push_sender_add(PushSender *sender, GBytes *batch, GError **error);
+gboolean push_sender_add(PushSender *sender, GBytes *batch, uid_t account, GError **error);
 
 /* Sets the members of FIGURES about delivery and queue. */
 void push_sender_figures(PushSender *sender, ServicePushFigures *figures);

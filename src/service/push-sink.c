@@ -192,7 +192,7 @@ queue_batch(const PushJob *job, const Look *look, GBytes *batch, GError **error)
                                               .ledger = look->has_ledger ? &look->ledger.ledger : NULL,
                                               .sample = look->sample};
     g_autoptr(GBytes) completed = batch_complete(batch, &circumstances, error);
-    return completed != NULL && push_sender_add(job->pusher->sender, completed, error);
+    return completed != NULL && push_sender_add(job->pusher->sender, completed, live_account(job->target), error);
 }
 
 static gpointer

@@ -103,7 +103,7 @@ def waiting(queue):
     """The entries that are still wanted: one that was counted as sent, and not removed before a kill, is not."""
     first = {state.parent: int(line.split("=")[1]) for state in queue.glob("*/state") for line in state.read_text().splitlines()
              if line.startswith("first=")}
-    return sorted(path for path in queue.glob("*/*.batch") if int(path.stem) >= first.get(path.parent, 0))
+    return sorted(path for path in queue.glob("*/*.batch") if int(path.stem.split("-")[0]) >= first.get(path.parent, 0))
 
 
 def documents(stored):

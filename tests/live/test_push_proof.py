@@ -96,7 +96,7 @@ def store(tmp_path):
 def promised(queue):
     """How many batches were ever added: they are numbered from 1 on."""
     first = [int(line.split("=")[1]) for state in queue.glob("*/state") for line in state.read_text().splitlines() if line.startswith("first=")]
-    return max([(first or [1])[0] - 1, *(int(path.stem) for path in waiting(queue))])
+    return max([(first or [1])[0] - 1, *(int(path.stem.split("-")[0]) for path in waiting(queue))])
 
 
 def test_killed_while_everything_fails(store, start, tmp_path):

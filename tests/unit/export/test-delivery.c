@@ -138,7 +138,7 @@ spend_hour(guint64 max_bytes)
     store.arrived = g_array_new(FALSE, FALSE, sizeof(gint64));
     for (guint n = 0; n < BATCHES; n++) {
         g_autoptr(GBytes) batch = make_batch(n);
-        g_assert_true(queue_add(queue, batch, NULL));
+        g_assert_true(queue_add(queue, batch, QUEUE_ACCOUNT_UNKNOWN, NULL));
         g_assert_true(queue_figures(queue, &figures, NULL));
         g_assert_cmpuint(figures.waiting_bytes, <=, max_bytes);
         for (const gint64 until_us = now_us + minute_us / TARGETS; now_us < until_us; now_us += G_USEC_PER_SEC) {

@@ -3,6 +3,7 @@
 
 #include "export/sink.h"
 
+#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,7 +11,11 @@
 
 static const char url[] = "put://example.com/";
 
-enum { BOUND = 1 << 20 };
+enum {
+    BOUND = 1 << 20,
+    HONEST = 5002,
+    OTHER = 5001,
+};
 
 typedef struct {
     char *root;
@@ -51,12 +56,18 @@ open_queue(const Fixture *fixture, guint64 max_bytes)
 }
 
 static void
-add(Queue *queue, const char *text)
+add_of(Queue *queue, guint64 account, const char *text)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(GBytes) content = g_bytes_new_static(text, strlen(text));
-    g_assert_true(queue_add(queue, content, &error));
+    g_autoptr(GBytes) content = g_bytes_new(text, strlen(text));
+    g_assert_true(queue_add(queue, content, account, &error));
     g_assert_no_error(error);
+}
+
+static void
+add(Queue *queue, const char *text)
+{
+    add_of(queue, HONEST, text);
 }
 
 /* The contents that wait, "|" between them. */
@@ -158,7 +169,7 @@ test_bound(Fixture *fixture, gconstpointer data)
     for (guint i = 0; i < 10; i++) {
         g_autofree char *text = g_strdup_printf("entry %u", i);
         g_autoptr(GBytes) content = g_bytes_new(text, strlen(text));
-        g_assert_true(queue_add(queue, content, NULL));
+        g_assert_true(queue_add(queue, content, HONEST, NULL));
         g_assert_cmpuint(figures_of(queue).waiting_bytes, <=, 200);
     }
     QueueFigures figures = figures_of(queue);
@@ -171,7 +182,7 @@ test_bound(Fixture *fixture, gconstpointer data)
     for (guint i = 0; i < sizeof(noise); i++)
         noise[i] = (guint8)g_rand_int(random);
     g_autoptr(GBytes) large = g_bytes_new_static(noise, sizeof(noise));
-    g_assert_false(queue_add(queue, large, &error));
+    g_assert_false(queue_add(queue, large, HONEST, &error));
     g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE);
     g_assert_cmpuint(figures_of(queue).waiting, ==, figures.waiting);
 }
@@ -283,12 +294,152 @@ test_bytes_at_once(Fixture *fixture, gconstpointer data)
     g_autoptr(Queue) queue = open_queue(fixture, BOUND);
     g_autoptr(GBytes) content = g_bytes_new_take(g_malloc0(SIZE), SIZE);
     for (guint i = 0; i < N; i++)
-        g_assert_true(queue_add(queue, content, NULL));
+        g_assert_true(queue_add(queue, content, HONEST, NULL));
     g_assert_cmpuint(figures_of(queue).waiting_bytes, <, SIZE);
     g_autoptr(GPtrArray) entries = queue_oldest(queue, N, (ROOM_FOR - 1) * SIZE + 1, NULL);
     g_assert_cmpuint(entries->len, ==, ROOM_FOR);
     g_autoptr(GPtrArray) first = queue_oldest(queue, N, 1, NULL);
     g_assert_cmpuint(first->len, ==, 1);
+}
+
+/* A text of SIZE bytes that cannot be compressed to much less, beginning with NAME. */
+static char *
+make_noise(const char *name, guint size)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(size);
+    GString *text = g_string_new(name);
+    while (text->len < size)
+        g_string_append_c(text, (char)g_rand_int_range(random, 33, 123));
+    return g_string_free(text, FALSE);
+}
+
+/* The names of those that wait: what comes before the first space. */
+static void
+assert_names(Queue *queue, const char *wanted)
+{
+    g_autofree char *found = waiting(queue, 100);
+    g_auto(GStrv) texts = g_strsplit(found, "|", -1);
+    for (char **text = texts; *text != NULL; text++)
+        (*text)[strcspn(*text, " ")] = '\0';
+    g_autofree char *names = g_strjoinv("|", texts);
+    g_assert_cmpstr(names, ==, wanted);
+}
+
+static void
+add_noise(Queue *queue, guint64 account, const char *name, guint size)
+{
+    g_autofree char *text = make_noise(name, size);
+    add_of(queue, account, text);
+}
+
+/* The bulky entries of one account make room for each other, but not those of another one. */
+static void
+test_accounts(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(Queue) queue = open_queue(fixture, 10000);
+    add(queue, "h1");
+    add_noise(queue, OTHER, "o1 ", 4000);
+    add(queue, "h2");
+    for (guint i = 2; i <= 9; i++) {
+        g_autofree char *name = g_strdup_printf("o%u ", i);
+        add_noise(queue, OTHER, name, 4000);
+    }
+    assert_names(queue, "h1|h2|o8|o9");
+    g_assert_cmpuint(figures_of(queue).dropped, ==, 7);
+}
+
+/* What would itself be the first to leave does not enter, and displaces nothing. */
+static void
+test_no_room_beside_others(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(Queue) queue = open_queue(fixture, 10000);
+    g_autoptr(GError) error = NULL;
+    g_autofree char *text = make_noise("o1 ", 9000);
+    g_autoptr(GBytes) large = g_bytes_new_static(text, strlen(text));
+    add_noise(queue, HONEST, "h1 ", 3000);
+    add_noise(queue, HONEST, "h2 ", 3000);
+    g_assert_false(queue_add(queue, large, OTHER, &error));
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE);
+    assert_names(queue, "h1|h2");
+    g_assert_cmpuint(figures_of(queue).dropped, ==, 0);
+}
+
+/* Entries of an earlier version, whose names have no account, are sent, and leave as those of one account. */
+static void
+test_earlier_names(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(Queue) queue = open_queue(fixture, 10000);
+    add_noise(queue, QUEUE_ACCOUNT_UNKNOWN, "e1 ", 4000);
+    g_autoptr(GPtrArray) files = files_of(fixture);
+    g_assert_true(g_str_has_suffix(files->pdata[0], "/00000000000000000001.batch"));
+    add_noise(queue, QUEUE_ACCOUNT_UNKNOWN, "e2 ", 4000);
+    add(queue, "h1");
+    assert_names(queue, "e1|e2|h1");
+    add_noise(queue, HONEST, "h2 ", 5000);
+    assert_names(queue, "e2|h1|h2");
+}
+
+/* Killed between the count and the removal of entries between others: they are not sent, nor counted again, nor are
+ * their numbers used again, which a sender may have read. */
+static void
+test_interrupted_between(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(Queue) queue = open_queue(fixture, 10000);
+    g_autofree char *kept = NULL;
+    gsize size;
+    add(queue, "h1");
+    add_noise(queue, OTHER, "o1 ", 7000);
+    g_autoptr(GPtrArray) files = files_of(fixture);
+    g_assert_true(g_file_get_contents(files->pdata[1], &kept, &size, NULL));
+    add_noise(queue, HONEST, "h2 ", 3000);
+    add_noise(queue, 7, "s1 ", 3000);
+    g_assert_true(g_file_set_contents(files->pdata[1], kept, (gssize)size, NULL));
+    g_autoptr(Queue) again = open_queue(fixture, 10000);
+    assert_names(again, "h1|h2|s1");
+    g_assert_false(g_file_test(files->pdata[1], G_FILE_TEST_EXISTS));
+    g_assert_cmpuint(figures_of(again).dropped, ==, 1);
+    g_assert_true(queue_settle(again, 4, QUEUE_SENT, NULL));
+    g_assert_cmpuint(figures_of(again).sent, ==, 3);
+    g_assert_cmpuint(figures_of(again).dropped, ==, 1);
+}
+
+/* The newest entry leaves while a sender has it: the next one is not taken for it. */
+static void
+test_newest_leaves(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(Queue) queue = open_queue(fixture, 10000);
+    add(queue, "h1");
+    add_noise(queue, OTHER, "o1 ", 10000);
+    add_noise(queue, HONEST, "h2 ", 3000);
+    g_assert_true(queue_settle(queue, 2, QUEUE_SENT, NULL));
+    assert_names(queue, "h2");
+    add_noise(queue, OTHER, "o2 ", 7000);
+    add_noise(queue, HONEST, "h3 ", 3000);
+    assert_names(queue, "h2|h3");
+    g_assert_cmpuint(figures_of(queue).dropped, ==, 2);
+    g_assert_cmpuint(figures_of(queue).sent, ==, 1);
+}
+
+/* Many small entries of one account leave no less than large ones. */
+static void
+test_entries(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(Queue) queue = open_queue(fixture, 256 << 20);
+    add(queue, "h1");
+    g_autoptr(GPtrArray) files = files_of(fixture);
+    g_autofree char *directory = g_path_get_dirname(files->pdata[0]);
+    for (guint number = 2; number <= QUEUE_ENTRIES_MAX; number++) {
+        g_autofree char *path = g_strdup_printf("%s/%020u-%u.batch", directory, number, (guint)OTHER);
+        int fd = g_creat(path, 0600);
+        g_assert_cmpint(fd, >=, 0);
+        close(fd);
+    }
+    add(queue, "h2");
+    g_assert_cmpuint(figures_of(queue).waiting, ==, QUEUE_ENTRIES_MAX);
+    g_assert_cmpuint(figures_of(queue).dropped, ==, 1);
+    g_assert_cmpuint(first_number(queue), ==, 1);
+    g_autofree char *oldest = g_strdup_printf("%s/%020u-%u.batch", directory, 2U, (guint)OTHER);
+    g_assert_false(g_file_test(oldest, G_FILE_TEST_EXISTS));
 }
 
 static void
@@ -339,6 +490,12 @@ main(int argc, char **argv)
     TEST(one_sender);
     TEST(together);
     TEST(bytes_at_once);
+    TEST(accounts);
+    TEST(no_room_beside_others);
+    TEST(earlier_names);
+    TEST(interrupted_between);
+    TEST(newest_leaves);
+    TEST(entries);
     TEST(directory_of_others);
     return g_test_run();
 }
