@@ -114,9 +114,11 @@ check_clock(Collector *collector)
                                             (double)ABS(step_us) / G_USEC_PER_SEC);
     const GPtrArray *live = registry_live(collector->service->registry);
     for (guint i = 0; i < live->len; i++)
-        shared_history_add_note(collector->service->history, service_target_series(live->pdata[i]), text);
+        shared_history_add_note(collector->service->history, service_target_series(live->pdata[i]),
+                                live_account(live->pdata[i]), text);
     for (guint i = 0; i < collector->logs->len; i++)
-        shared_history_add_note(collector->service->history, log_source_series(collector->logs->pdata[i]), text);
+        shared_history_add_note(collector->service->history, log_source_series(collector->logs->pdata[i]), (uid_t)-1,
+                                text);
     service_say(collector->service, "%s", text);
 }
 

@@ -64,6 +64,13 @@ note_missing(HistorySink *sink, const CollectedRemark *remark)
     return remark->kind == REMARK_OVER ? clear_missing(sink, remark->series) : set_missing(sink, remark);
 }
 
+/* TARGET NULL: a log's writers are unknown. */
+static uid_t
+account_for(const ServiceTarget *target)
+{
+    return target != NULL ? live_account(target) : (uid_t)-1;
+}
+
 static void
 on_remark(gpointer state, const CollectedRemark *remark)
 {
@@ -71,8 +78,8 @@ on_remark(gpointer state, const CollectedRemark *remark)
     const gboolean changed = note_missing(sink, remark);
     if (remark->kind == REMARK_OVER || (remark->kind == REMARK_MISSING && !changed))
         return;
-    shared_history_add_note(sink->service->history, remark->series, remark->text);
-    const uid_t account = remark->target != NULL ? live_account(remark->target) : (uid_t)-1;
+    const uid_t account = account_for(remark->target);
+    shared_history_add_note(sink->service->history, remark->series, account, remark->text);
     service_say_of(sink->service, account, "%s%s%s", remark->subject != NULL ? remark->subject : "",
                    remark->subject != NULL ? ": " : "", remark->text);
 }
@@ -115,7 +122,8 @@ on_sample(gpointer state, const CollectedSample *collected)
     const gboolean gone = collected->target != NULL && service_target_state(collected->target) == SERVICE_TARGET_GONE;
     if (!gone && clear_missing(sink, again.series))
         on_remark(sink, &again);
-    shared_history_add_sample(sink->service->history, &collected->life, collected->sample, &error);
+    shared_history_add_sample(sink->service->history, &collected->life, account_for(collected->target),
+                              collected->sample, &error);
     note_written(sink, error);
 }
 

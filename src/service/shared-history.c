@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/shared-history.h"
 
-enum {
-    WAITING_MAX = 4096,
-};
+#include "confine/eviction.h"
+
+#include <string.h>
 
 /* A sample or note waiting to be written. */
 typedef struct {
@@ -12,6 +12,8 @@ typedef struct {
     StatsSample *sample; /* NULL: a note */
     gint64 time_us;
     char *note;
+    uid_t account;
+    guint64 bytes;
 } Entry;
 
 struct SharedHistory {
@@ -23,6 +25,7 @@ struct SharedHistory {
     GMutex lock; /* guards the following; taken after hold.lock, never held for long */
     HistoryRules rules;
     GQueue waiting; /* of Entry */
+    guint64 waiting_bytes;
     SharedHistoryCounts counts;
 };
 
@@ -108,27 +111,59 @@ history_hold_release(HistoryHold *hold)
 
 /* ---- writing ---- */
 
+/* Removes LINK from what waits and returns its entry. With LOCK. */
+static Entry *
+remove_link(SharedHistory *shared, GList *link)
+{
+    Entry *entry = link->data;
+    g_queue_delete_link(&shared->waiting, link);
+    shared->counts.waiting -= entry->sample != NULL;
+    shared->waiting_bytes -= entry->bytes;
+    return entry;
+}
+
+/* Drops what is too much. With LOCK. */
+static void
+lose_some(SharedHistory *shared)
+{
+    const EvictionLimits limits = {.bytes = SHARED_HISTORY_WAITING_BYTES, .entries = SHARED_HISTORY_WAITING};
+    const guint n = shared->waiting.length;
+    g_autofree Evictable *held = g_new0(Evictable, n);
+    GList *at = shared->waiting.head;
+    for (guint i = 0; i < n; i++, at = at->next) {
+        const Entry *entry = at->data;
+        held[i] = (Evictable){.account = entry->account, .bytes = entry->bytes};
+    }
+    eviction_choose(held, n, NULL, &limits);
+    at = shared->waiting.head;
+    for (guint i = 0; i < n; i++) {
+        GList *next = at->next;
+        if (held[i].leaves) {
+            Entry *lost = remove_link(shared, at);
+            shared->counts.lost += lost->sample != NULL;
+            free_entry(lost);
+        }
+        at = next;
+    }
+}
+
 /* Queues ENTRY at the end, or if writing it has failed, at the head. With LOCK. */
 static void
 put(SharedHistory *shared, Entry *entry, void (*push)(GQueue *queue, gpointer data))
 {
     push(&shared->waiting, entry);
     shared->counts.waiting += entry->sample != NULL;
-    if (shared->waiting.length <= WAITING_MAX)
-        return;
-    Entry *oldest = g_queue_pop_head(&shared->waiting);
-    shared->counts.waiting -= oldest->sample != NULL;
-    shared->counts.lost += oldest->sample != NULL;
-    free_entry(oldest);
+    shared->waiting_bytes += entry->bytes;
+    if (shared->waiting.length > SHARED_HISTORY_WAITING || shared->waiting_bytes > SHARED_HISTORY_WAITING_BYTES)
+        lose_some(shared);
 }
 
 static Entry *
 take(SharedHistory *shared)
 {
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&shared->lock);
-    Entry *entry = g_queue_pop_head(&shared->waiting);
-    shared->counts.waiting -= entry != NULL && entry->sample != NULL;
-    return entry;
+    GList *oldest = shared->waiting.head;
+    return oldest != NULL ? remove_link(shared, oldest) : NULL;
 }
 
 static gboolean
@@ -158,17 +193,32 @@ shared_history_flush(SharedHistory *shared, GError **error)
     return TRUE;
 }
 
+/* The memory that ENTRY takes while it waits. */
+static guint64
+measure(const Entry *entry)
+{
+    const char *const texts[] = {entry->target,    entry->boot,  entry->version, entry->user,
+                                 entry->arguments, entry->group, entry->note};
+    guint64 bytes = sizeof(Entry) + (entry->sample != NULL ? stats_sample_bytes(entry->sample) : 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+        bytes += texts[i] != NULL ? strlen(texts[i]) + 1 : 0;
+    return bytes;
+}
+
 static void
 append(SharedHistory *shared, Entry *entry)
 {
+    entry->bytes = measure(entry);
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&shared->lock);
     put(shared, entry, g_queue_push_tail);
 }
 
 gboolean
-shared_history_add_sample(SharedHistory *shared, const HistoryLife *life, StatsSample *sample, GError **error)
+shared_history_add_sample(SharedHistory *shared, const HistoryLife *life, uid_t account, StatsSample *sample,
+                          GError **error)
 {
     Entry *entry = g_new0(Entry, 1);
+    entry->account = account;
     entry->life = *life;
     entry->life.target = entry->target = g_strdup(life->target);
     entry->life.boot = entry->boot = g_strdup(life->boot);
@@ -182,9 +232,10 @@ shared_history_add_sample(SharedHistory *shared, const HistoryLife *life, StatsS
 }
 
 void
-shared_history_add_note(SharedHistory *shared, const char *target, const char *text)
+shared_history_add_note(SharedHistory *shared, const char *target, uid_t account, const char *text)
 {
     Entry *entry = g_new0(Entry, 1);
+    entry->account = account;
     entry->target = g_strdup(target);
     entry->note = g_strdup(text);
     entry->time_us = g_get_real_time();

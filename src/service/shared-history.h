@@ -2,7 +2,8 @@
 /*
  * The history shared by the threads of a service. Calls wait until the history is free, which may take long, so the
  * main context must not make them unless noted. While the file cannot be written, samples and notes wait in memory;
- * beyond 4096 of them, the oldest are lost.
+ * beyond SHARED_HISTORY_WAITING of them, or SHARED_HISTORY_WAITING_BYTES, the oldest of the account
+ * (confine/account.h) with most are lost.
  */
 #ifndef JESCOPE_SERVICE_SHARED_HISTORY_H
 #define JESCOPE_SERVICE_SHARED_HISTORY_H
@@ -10,6 +11,11 @@
 #include "history/dumps.h"
 
 typedef struct SharedHistory SharedHistory;
+
+enum {
+    SHARED_HISTORY_WAITING = 4096,
+    SHARED_HISTORY_WAITING_BYTES = 64 << 20,
+};
 
 /* What is stored, and for how long. */
 typedef struct {
@@ -42,12 +48,13 @@ HistoryHold *shared_history_hold(SharedHistory *shared);
 void history_hold_release(HistoryHold *hold);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(HistoryHold, history_hold_release)
 
-/* Adds SAMPLE of LIFE. FALSE with ERROR if it has to wait. */
-gboolean shared_history_add_sample(SharedHistory *shared, const HistoryLife *life, StatsSample *sample, GError **error);
+/* Adds SAMPLE of LIFE, charged to ACCOUNT ((uid_t)-1: unknown). FALSE with ERROR if it has to wait. */
+gboolean shared_history_add_sample(SharedHistory *shared, const HistoryLife *life, uid_t account, StatsSample *sample,
+                                   GError **error);
 
-/* Queues a note on TARGET with the current time (history_note()), to be written with the next sample or flush. May be
- * called in the main context. */
-void shared_history_add_note(SharedHistory *shared, const char *target, const char *text);
+/* Queues a note on TARGET with the current time (history_note()), charged to ACCOUNT, to be written with the next
+ * sample or flush. May be called in the main context. */
+void shared_history_add_note(SharedHistory *shared, const char *target, uid_t account, const char *text);
 
 /* Writes waiting samples and notes. FALSE with ERROR if some still wait. */
 gboolean shared_history_flush(SharedHistory *shared, GError **error);

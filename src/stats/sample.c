@@ -222,6 +222,27 @@ stats_sample_values(const StatsSample *sample)
     return count;
 }
 
+static guint64
+table_bytes(const StatsTable *table)
+{
+    if (table == NULL)
+        return 0;
+    return sizeof(StatsTable) +
+           table->reserved * (values_size(table->scope) + (table->names != NULL ? sizeof(const char *) : 0));
+}
+
+guint64
+stats_sample_bytes(const StatsSample *sample)
+{
+    guint64 bytes = sizeof(StatsSample) + values_size(STATS_SCOPE_TOTALS) + table_bytes(sample->mutexes);
+    for (guint i = 0; i < sample->arenas->len; i++) {
+        const StatsArena *arena = sample->arenas->pdata[i];
+        bytes += sizeof(gpointer) + sizeof(StatsArena) + values_size(STATS_SCOPE_ARENA) + table_bytes(arena->bins) +
+                 table_bytes(arena->large) + table_bytes(arena->mutexes);
+    }
+    return bytes;
+}
+
 guint
 stats_sample_arena_count(const StatsSample *sample)
 {

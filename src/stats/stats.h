@@ -184,6 +184,9 @@ guint stats_sample_arena_count(const StatsSample *sample);
 /* The number of all values, with the names of arenas. */
 guint64 stats_sample_values(const StatsSample *sample);
 
+/* The memory that it has allocated, except for interned strings. */
+guint64 stats_sample_bytes(const StatsSample *sample);
+
 typedef enum {
     STATS_DERIVE_PLAIN = 0,
     STATS_DERIVE_MERGED = 1 << 0, /* the sample has all arenas: if there is only one, jemalloc has printed no merged
