@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who makes room where there is too little for all: the account (account.h) that has most loses its oldest, so that
- * nobody displaces what those with less have. Pure.
+ * no account displaces what those with less have. Pure.
  */
 #ifndef JESCOPE_CONFINE_EVICTION_H
 #define JESCOPE_CONFINE_EVICTION_H
