@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The documents that wait to be sent to web hooks. A user may cause any number of them, and a server may be slow: so few
- * are sent to one server at a time, and the account that has waited longest since its last one comes next. Not
+/* The documents that wait to be sent to web hooks. A user may cause any number of them, and a server may be slow: so
+ * few are sent to one server at a time, and the account that has waited longest since its last one comes next. Not
  * thread-safe. */
 #ifndef JESCOPE_SERVICE_POST_QUEUE_H
 #define JESCOPE_SERVICE_POST_QUEUE_H
