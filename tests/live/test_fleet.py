@@ -417,25 +417,15 @@ def test_a_hostile_store(tmp_path, time_us, number):
         store.stop()
 
 
-def test_a_store_with_too_many_values():
-    """A short answer does not fill the memory."""
-    body = '{"data":[' + 5 * 10**6 * "[]," + "[]]}"
+@pytest.mark.parametrize("body, said", [('{"data":[' + 5 * 10**6 * "[]," + "[]]}", "too many values"),
+                                        ('{"data":[["' + "\x7f" * (65 << 20) + '"]]}', "is larger than 64 MiB")],
+                         ids=["many values", "a long text"])
+def test_a_store_that_fills_the_memory(body, said):
+    """Values of a short answer, and texts of a table, take several times its size."""
     store = receivers.Receiver(check=lambda request: (200, {"body": body}))
     try:
         done = subprocess.run([JESCOPE, "fleet", "services", f"--store=clickhouse://127.0.0.1:{store.port}/jescope"], text=True,
                               capture_output=True, timeout=DEADLINE, check=False)
     finally:
         store.stop()
-    assert done.returncode == 1 and "too many values" in done.stderr
-
-
-def test_a_store_with_a_long_text():
-    """A table's texts take several times the memory of the answer."""
-    body = '{"data":[["' + "\x7f" * (65 << 20) + '"]]}'
-    store = receivers.Receiver(check=lambda request: (200, {"body": body}))
-    try:
-        done = subprocess.run([JESCOPE, "fleet", "services", f"--store=clickhouse://127.0.0.1:{store.port}/jescope"], text=True,
-                              capture_output=True, timeout=DEADLINE, check=False)
-    finally:
-        store.stop()
-    assert done.returncode == 1 and "is larger than 64 MiB" in done.stderr, done.stderr
+    assert done.returncode == 1 and said in done.stderr, done.stderr

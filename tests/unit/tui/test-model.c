@@ -4,6 +4,7 @@
 #include "tui/view.h"
 
 #include <string.h>
+#include <time.h>
 
 static void
 press(Model *model, const char *letters)
@@ -167,6 +168,52 @@ test_crowd(void)
     g_assert_cmpint(model->tree, ==, TREE_UNITS);
 }
 
+/* A text for each N below 2^BITS. All of them have one value of g_str_hash(), as "Ez" and "FY" have. */
+static char *
+colliding_text(guint n)
+{
+    enum { BITS = 16 };
+    GString *text = g_string_new(NULL);
+    for (guint i = 0; i < BITS; i++)
+        g_string_append(text, (n >> i & 1) != 0 ? "Ez" : "FY");
+    return g_string_free(text, FALSE);
+}
+
+/* The processor time of frames whose targets have keys by NAME. */
+static double
+seconds_of(char *(*name)(guint n))
+{
+    enum { FRAMES = 60 };
+    g_autoptr(Model) model = scene_model(1);
+    const clock_t begun = clock();
+    for (guint i = 0; i < FRAMES; i++) {
+        FeedFrame *frame = feed_frame_new(SCENE_TIME_US + i * G_USEC_PER_SEC);
+        for (guint n = 0; n < CROWD; n++) {
+            RouteStatus status;
+            g_autofree char *key = name(n);
+            status_init(&status);
+            g_ptr_array_add(frame->targets, feed_target_new(key, &status));
+        }
+        model_take_frame(frame, model);
+    }
+    return (double)(clock() - begun) / CLOCKS_PER_SEC;
+}
+
+static char *
+plain_text(guint n)
+{
+    return g_strdup_printf("%032u", n);
+}
+
+/* Names that a user has chosen to collide in a table cost no more than others. */
+static void
+test_colliding_names(void)
+{
+    double plain = seconds_of(plain_text), colliding = seconds_of(colliding_text);
+    g_test_message("%.3f s, with names that collide %.3f s", plain, colliding);
+    g_assert_cmpfloat(colliding, <, 4 * plain + 0.5);
+}
+
 /* The cursor stays on its target wherever that moves to. */
 static void
 test_cursor_follows(void)
@@ -307,6 +354,7 @@ main(int argc, char **argv)
     g_test_add_func("/tui/model/filter", test_filter);
     g_test_add_func("/tui/model/arguments", test_arguments);
     g_test_add_func("/tui/model/crowd", test_crowd);
+    g_test_add_func("/tui/model/colliding-names", test_colliding_names);
     g_test_add_func("/tui/model/cursor-follows", test_cursor_follows);
     g_test_add_func("/tui/model/depth", test_depth);
     g_test_add_func("/tui/model/gone", test_gone);
