@@ -59,10 +59,8 @@ add_user(Making *making, const Target *target)
 {
     Process process;
     uid_t user = target_user(target); /* of one that has ended, too */
-    if (process_look(target_pid(target), &process)) {
-        const uid_t own = process_user(&process);
-        user = rights_lesser(own != (uid_t)-1 ? own : process.uids[0], user);
-    }
+    if (process_look(target_pid(target), &process))
+        user = rights_lesser(process_author(&process), user);
     g_autofree char *name = process_user_name(user);
     labels_add(making->labels, "user", name);
     return user;

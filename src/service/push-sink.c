@@ -126,14 +126,6 @@ look_at(const RouteHost *host, Look *look, Failure *failure)
     return OUTCOME_DONE;
 }
 
-/* The user who is answerable for what the process says: not one whose id it has taken on. */
-static uid_t
-user_of(const Process *process)
-{
-    const uid_t user = process_user(process);
-    return user != (uid_t)-1 ? user : process->uids[0];
-}
-
 /* Variables first: the process chooses their values, which do not replace what is known of it. */
 static GArray *
 find_labels(const PushJob *job)
@@ -141,7 +133,7 @@ find_labels(const PushJob *job)
     const ServicePush *push = job->pusher->push;
     const Process *process = live_process(job->target);
     g_autofree char *group = cgroup_path(process->pid);
-    g_autofree char *user = process_user_name(user_of(process));
+    g_autofree char *user = process_user_name(process_author(process));
     GArray *labels = labels_new();
     labels_add_variables(labels, process->pid, (const char *const *)push->variables, NULL);
     labels_add(labels, "user", user);

@@ -8,6 +8,7 @@
 #include "target/memory-map.h"
 #include "target/program-file.h"
 #include "target/target.h"
+#include "target/threads.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -164,15 +165,14 @@ is_young(const Process *process)
 pid_t
 diagnosis_agent_thread(const Process *process)
 {
-    g_autofree char *tasks = g_strdup_printf("/proc/%d/task", (int)process->pid);
-    g_autoptr(GDir) threads = g_dir_open(tasks, 0, NULL);
-    const gint64 until = g_get_monotonic_time() + G_USEC_PER_SEC; /* threads may begin faster than they are read */
-    const char *thread;
-    while (threads != NULL && g_get_monotonic_time() < until && (thread = g_dir_read_name(threads)) != NULL) {
-        g_autofree char *path = g_build_filename(tasks, thread, "comm", NULL);
+    g_auto(ThreadWalk) walk;
+    pid_t thread;
+    thread_walk_begin(&walk, process->pid);
+    while ((thread = thread_walk_next(&walk)) != 0) {
+        g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/comm", (int)process->pid, (int)thread);
         g_autofree char *name = NULL;
         if (g_file_get_contents(path, &name, NULL, NULL) && strcmp(name, "jescope\n") == 0)
-            return (pid_t)atoi(thread);
+            return thread;
     }
     return 0;
 }

@@ -445,6 +445,13 @@ process_user(const Process *process)
     return process->uids[0];
 }
 
+uid_t
+process_author(const Process *process)
+{
+    const uid_t user = process_user(process);
+    return user != (uid_t)-1 ? user : process->uids[0];
+}
+
 gboolean
 process_is_ours(const Process *process)
 {

@@ -87,6 +87,9 @@ gboolean process_name_is(const char *name, const char *asked);
 /* The user of all its ids; (uid_t)-1 if they differ. */
 uid_t process_user(const Process *process);
 
+/* The same, but the real user if they differ: the one to whom its data is attributed. */
+uid_t process_author(const Process *process);
+
 /* Whether the effective user is the caller's, or the caller is root. */
 gboolean process_is_ours(const Process *process);
 

@@ -33,8 +33,9 @@ typedef struct {
     gboolean given_up; /* the child does not answer */
 } SharedOutput;
 
-/* Takes ownership of FD, which a process of USER writes to or is about to get, and allocates its first pages; none for
- * a user who has kept pages that were allocated before, and once there are 16 such users, only for our own processes.
+/* Takes ownership of FD, which a process of USER writes to or is about to get, and allocates its first pages: not
+ * for a user whose processes kept pages that were allocated before, and once there are 16 such users, only for our own
+ * processes.
  * LABEL is the writer's name for messages. FALSE with OUTCOME_SILENT if the user's processes have delayed this too
  * often; OUTPUT is to be discarded then, too. */
 gboolean shared_output_begin(SharedOutput *output, int fd, const OutputPlan *plan, uid_t user, const char *label,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/stack-pointers.h"
 
+#include "target/threads.h"
+
 #include <string.h>
 
 enum {
@@ -32,13 +34,11 @@ GArray *
 stack_pointers_read(pid_t pid)
 {
     GArray *pointers = g_array_new(FALSE, FALSE, sizeof(guint64));
-    g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)pid);
-    g_autoptr(GDir) threads = g_dir_open(path, 0, NULL);
-    const gint64 until = g_get_monotonic_time() + G_USEC_PER_SEC; /* threads may begin faster than they are read */
-    const char *thread;
-    while (threads != NULL && pointers->len < THREADS_MAX && g_get_monotonic_time() < until &&
-           (thread = g_dir_read_name(threads)) != NULL) {
-        g_autofree char *file = g_build_filename(path, thread, "syscall", NULL);
+    g_auto(ThreadWalk) walk;
+    pid_t thread;
+    thread_walk_begin(&walk, pid);
+    while (pointers->len < THREADS_MAX && (thread = thread_walk_next(&walk)) != 0) {
+        g_autofree char *file = g_strdup_printf("/proc/%d/task/%d/syscall", (int)pid, (int)thread);
         g_autofree char *text = NULL;
         guint64 pointer = g_file_get_contents(file, &text, NULL, NULL) ? parse(text) : 0;
         if (pointer != 0)

@@ -16,7 +16,7 @@ typedef struct {
     gint rank; /* lower is better */
 } Candidate;
 
-enum { LIST_US = G_USEC_PER_SEC };
+enum { WALK_US = G_USEC_PER_SEC };
 
 enum {
     RANK_WAITING = 0,
@@ -29,6 +29,27 @@ enum {
 /* The threads of jemalloc itself and of our agent are busy with jemalloc. */
 static const char background[] = "(jemalloc_bg_thd)";
 static const char *const unsuitable[] = {background, "(jescope)"};
+
+void
+thread_walk_begin(ThreadWalk *walk, pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)pid);
+    *walk = (ThreadWalk){.task = g_dir_open(path, 0, NULL), .until_us = g_get_monotonic_time() + WALK_US};
+}
+
+pid_t
+thread_walk_next(ThreadWalk *walk)
+{
+    const char *name =
+        walk->task != NULL && g_get_monotonic_time() < walk->until_us ? g_dir_read_name(walk->task) : NULL;
+    return name != NULL ? (pid_t)atoi(name) : 0;
+}
+
+void
+thread_walk_end(ThreadWalk *walk)
+{
+    g_clear_pointer(&walk->task, g_dir_close);
+}
 
 /* The state of a thread, field 3 of stat; '\0' if it has ended or cannot be used. */
 static char
@@ -82,9 +103,9 @@ add_candidate(GArray *candidates, pid_t pid, pid_t thread)
 }
 
 static gboolean
-is_background(pid_t pid, const char *thread)
+is_background(pid_t pid, pid_t thread)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/task/%s/stat", (int)pid, thread);
+    g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/stat", (int)pid, (int)thread);
     g_autofree char *stat = NULL;
     return g_file_get_contents(path, &stat, NULL, NULL) && strstr(stat, background) != NULL;
 }
@@ -124,15 +145,13 @@ threads_by_promise(pid_t pid)
 {
     g_autoptr(GArray) candidates = g_array_new(FALSE, FALSE, sizeof(Candidate));
     gboolean has_background = FALSE;
-    g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)pid);
-    g_autoptr(GDir) task = g_dir_open(path, 0, NULL);
-    const gint64 until = g_get_monotonic_time() + LIST_US;
-    const char *name;
-    while (task != NULL && g_get_monotonic_time() < until && (name = g_dir_read_name(task)) != NULL)
-        if (g_ascii_isdigit(name[0])) {
-            add_candidate(candidates, pid, (pid_t)atoi(name));
-            has_background = has_background || is_background(pid, name);
-        }
+    g_auto(ThreadWalk) walk;
+    pid_t thread;
+    thread_walk_begin(&walk, pid);
+    while ((thread = thread_walk_next(&walk)) != 0) {
+        add_candidate(candidates, pid, thread);
+        has_background = has_background || is_background(pid, thread);
+    }
     if (has_background)
         prefer_main(candidates, pid);
     g_array_sort(candidates, compare_candidates);
@@ -163,11 +182,10 @@ is_vfork(gint64 number)
 pid_t
 threads_unstoppable(pid_t pid, gboolean *in_vfork)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)pid);
-    g_autoptr(GDir) task = g_dir_open(path, 0, NULL);
-    const char *name;
-    while (task != NULL && (name = g_dir_read_name(task)) != NULL) {
-        pid_t thread = (pid_t)atoi(name);
+    g_auto(ThreadWalk) walk;
+    pid_t thread;
+    thread_walk_begin(&walk, pid);
+    while ((thread = thread_walk_next(&walk)) != 0) {
         if (state_of(pid, thread) != 'D')
             continue;
         *in_vfork = is_vfork(system_call_of(pid, thread));

@@ -6,9 +6,20 @@
 #include <glib.h>
 #include <sys/types.h>
 
+/* The threads of a process, one after the other, for a second at most: it may begin threads faster than they are looked
+ * at. Of one thread. */
+typedef struct {
+    GDir *task; /* NULL: there is no such process */
+    gint64 until_us;
+} ThreadWalk;
+
+void thread_walk_begin(ThreadWalk *walk, pid_t pid);
+pid_t thread_walk_next(ThreadWalk *walk); /* 0: no more */
+void thread_walk_end(ThreadWalk *walk);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ThreadWalk, thread_walk_end)
+
 /* The ids of the threads as a GArray of pid_t, those first that wait in a system call, since they are more likely at a
  * safe point. The main thread follows the first few of equal rank, or is first if jemalloc has background threads.
- * They are looked at for a second at most, since a process may begin threads faster than they are.
  * Threads that cannot be stopped now are omitted: zombies and those in an uninterruptible wait, such as vfork(). */
 GArray *threads_by_promise(pid_t pid);
 
