@@ -136,15 +136,14 @@ find_size(int fd, guint64 *size, GError **error)
 }
 
 static gboolean
-extract(int fd, GError **error)
+extract(FILE *from, GError **error)
 {
-    Log log = {0};
-    if (!find_size(fd, &log.left, error) || (log.file = fdopen(dup(fd), "r")) == NULL)
+    Log log = {.file = from};
+    FILE *to = find_size(fileno(from), &log.left, error) ? open_data() : NULL;
+    if (to == NULL)
         return FALSE;
-    FILE *to = open_data();
-    gboolean copied = to != NULL && copy_lines(&log, to);
-    fclose(log.file);
-    return to != NULL && fclose(to) == 0 && copied;
+    gboolean copied = copy_lines(&log, to);
+    return fclose(to) == 0 && copied;
 }
 
 static int
@@ -155,10 +154,11 @@ extract_file(const char *path)
     printf("Extracting data from %s....", name);
     fflush(stdout);
     const int fd = input_file_open(path, &why);
-    const gboolean done = fd >= 0 && extract(fd, &why);
+    FILE *from = fd >= 0 ? fdopen(fd, "r") : NULL;
+    const gboolean done = from != NULL && extract(from, &why);
     const char *reason = why != NULL ? why->message : strerror(errno);
-    if (fd >= 0)
-        close(fd);
+    if (from != NULL)
+        fclose(from);
     if (done) {
         puts("Done.");
         return EXIT_SUCCESS;

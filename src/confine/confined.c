@@ -242,7 +242,7 @@ confined_run(const Confined *confined, ConfinedResult *result, GError **error)
         kill(child.pid, SIGKILL); /* without effect until the file system answers, so that its end is not waited for */
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT,
                     "reading was aborted: a file has not answered for %d s; it is in a file system that another user "
-                    "answers for",
+                    "answers for; end the process that uses it, or run jescope as its user",
                     (int)(PATIENCE_US / G_USEC_PER_SEC));
     }
     if (ready && lseek(child.output, 0, SEEK_SET) == 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds out for how long the threads of a child have been in one system call, which a file system of another user may
- * never answer. */
+ * never answer. Not thread-safe. */
 #ifndef JESCOPE_CONFINE_THREAD_CALLS_H
 #define JESCOPE_CONFINE_THREAD_CALLS_H
 

@@ -308,7 +308,8 @@ make_room(const Queue *queue, State *state, const Evictable *added, GError **err
     const EvictionLimits limits = {.bytes = queue->max_bytes, .entries = QUEUE_ENTRIES_MAX};
     if (eviction_choose(held_at(state, 0), state->waiting->len, added, &limits))
         return end_marked(queue, state, QUEUE_DROPPED, error);
-    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "the batch has no room in its queue %s beside those of others",
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE,
+                "the batch has no room in its queue %s beside those of others; enlarge it with --queue-size",
                 queue->directory);
     return FALSE;
 }
@@ -329,8 +330,8 @@ queue_add(Queue *queue, GBytes *content, guint64 account, GError **error)
     g_autoptr(GBytes) file = record_wrap(content);
     Evictable entry = {.account = account, .bytes = file != NULL ? g_bytes_get_size(file) : G_MAXUINT64};
     if (entry.bytes > queue->max_bytes) {
-        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "the batch is larger than its queue %s may be",
-                    queue->directory);
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE,
+                    "the batch is larger than its queue %s may be; enlarge it with --queue-size", queue->directory);
         return FALSE;
     }
     lock(queue);

@@ -5,6 +5,9 @@ enum {
     WAIT_SECONDS = 30,
 };
 
+static const char kept_enough[] =
+    "two requests of this peer for files, states of rules or what the black box has kept are already being answered";
+
 /* The threads of a kind of work, of which some are for the first request of a peer alone. 0: as many as wanted. */
 static const struct {
     PeerCount count;
@@ -12,16 +15,12 @@ static const struct {
     guint threads, firsts;
     const char *enough, *crowded;
 } kinds[OFFLOAD_KINDS] = {
-    [OFFLOAD_READ] = {.count = PEER_KEPT,
-                      .of_peer = SITE_KEPT_OF_PEER_MAX,
-                      .enough = "two requests of this peer for files, states of rules or what the black box has kept "
-                                "are already being answered"},
+    [OFFLOAD_READ] = {.count = PEER_KEPT, .of_peer = SITE_KEPT_OF_PEER_MAX, .enough = kept_enough},
     [OFFLOAD_REPORT] = {.count = PEER_KEPT,
                         .of_peer = SITE_KEPT_OF_PEER_MAX,
                         .threads = 8,
                         .firsts = 5,
-                        .enough = "two requests of this peer for files, states of rules or what the black box has kept "
-                                  "are already being answered",
+                        .enough = kept_enough,
                         .crowded = "reports of files are being made for others"},
     [OFFLOAD_FLEET] = {.count = PEER_FLEET,
                        .of_peer = 1,

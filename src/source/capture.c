@@ -162,7 +162,10 @@ capture_dump(Target *target, const CaptureWindow *window, CaptureContent content
         return -1;
     if (!is_text(dump)) {
         close(dump);
-        g_set_error_literal(error, TARGET_ERROR, OUTCOME_PROTOCOL, "the dump is not a heap profile of jemalloc");
+        g_set_error(
+            error, TARGET_ERROR, OUTCOME_PROTOCOL,
+            "the dump of %s is not a heap profile of jemalloc; 'jescope status' shows whether its agent is jescope's",
+            target_label(target));
         return -1;
     }
     capture.time = (guint64)g_get_real_time();
