@@ -91,16 +91,24 @@ kibibytes(guint64 number)
     return number == G_MAXUINT64 ? number : number * 1024;
 }
 
+/* proc_pid_fd(5): since Linux 6.2 the size of the directory is their number; before, its names are counted. Unknown
+ * beyond DESCRIPTORS_MAX, since each is a lookup in the kernel. */
 static guint64
 count_descriptors(pid_t pid)
 {
+    enum { DESCRIPTORS_MAX = 1 << 18 };
     g_autofree char *path = g_strdup_printf("/proc/%d/fd", (int)pid);
+    struct stat status;
+
+    if (stat(path, &status) == 0 && status.st_size > 0)
+        return (guint64)status.st_size;
+
     g_autoptr(GDir) directory = g_dir_open(path, 0, NULL);
     guint64 n = 0;
 
-    while (directory != NULL && g_dir_read_name(directory) != NULL)
+    while (directory != NULL && n <= DESCRIPTORS_MAX && g_dir_read_name(directory) != NULL)
         n++;
-    return directory != NULL ? n : G_MAXUINT64;
+    return directory != NULL && n <= DESCRIPTORS_MAX ? n : G_MAXUINT64;
 }
 
 /* proc(5): utime and stime, the 12th and 13th word after the name in parentheses. */
