@@ -49,16 +49,20 @@ on_tick(gpointer data)
 
 /* ---- sending ---- */
 
-/* TRUE if all of TEXT was sent. A reply of some hundred bytes always fits into an idle connection's buffer. */
+/* TRUE if TEXT was sent, of which some hundred bytes fit into the buffer of a connection, or a part of it, after which
+ * nothing else can be. The connection is to be closed in both cases. */
 static gboolean
 send_wire_text(Exchange *exchange, GBytes *text)
 {
     gsize size;
     const void *bytes = g_bytes_get_data(text, &size);
     if ((exchange_listener(exchange) & EXCHANGE_TLS) == 0)
-        return send(exchange->connection->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size;
+        return send(exchange->connection->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(exchange->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-    return info != NULL && gnutls_record_send(info->tls_session, bytes, size) == (ssize_t)size;
+    /* A record that could not be sent whole stays in the session, before all that follows. */
+    if (info != NULL)
+        gnutls_record_send(info->tls_session, bytes, size);
+    return info != NULL;
 }
 
 static Answer *
