@@ -44,6 +44,7 @@ typedef struct {
     guint64 enter; /* 0: the agent is not loaded yet */
     char *socket_directory;
     char *runtime_directory;
+    gboolean under_filter; /* it may be loaded by a thread with a seccomp filter, which its own thread inherits */
 } Injection;
 
 static void
@@ -213,15 +214,20 @@ read_environment(Injection *injection, GError **error)
 }
 
 static gboolean
-check_filter(const Process *process, TargetAttachFlags flags, GError **error)
+refuse_filter(const Process *process, GError **error)
 {
-    if ((flags & TARGET_ATTACH_UNDER_SECCOMP) != 0 || !obstacle_seccomp(process))
-        return TRUE;
     return refuse(process, error,
                   "it runs under a seccomp filter, which may kill it for a system call of the agent's (unshare, "
                   "close_range, socket, bind, listen, connect, getdents64); the filters of Docker, Podman and "
                   "Kubernetes do not, and "
                   "--under-seccomp attaches anyway; 'status', 'dump' and other commands need no agent");
+}
+
+static gboolean
+check_filter(Injection *injection, TargetAttachFlags flags, GError **error)
+{
+    injection->under_filter = (flags & TARGET_ATTACH_UNDER_SECCOMP) != 0;
+    return injection->under_filter || !obstacle_seccomp(injection->process) || refuse_filter(injection->process, error);
 }
 
 /* Finds the agent's entry function, if the agent is loaded. */
@@ -244,7 +250,7 @@ examine(Injection *injection, const char *file, TargetAttachFlags flags, GError 
     g_autoptr(AddressSpace) space = address_space_new(process->pid, error);
     Dynamic libc;
     if (space == NULL || !remote_jemalloc_find(process, space, &injection->jemalloc, error) ||
-        !find_loader(injection, space, &libc, error) || !check_filter(process, flags, error) ||
+        !find_loader(injection, space, &libc, error) || !check_filter(injection, flags, error) ||
         !read_environment(injection, error) || !find_enter(injection, space, error))
         return FALSE;
     return injection->enter != 0 || (read_agent(injection, file, error) && check_versions(injection, &libc, error));
@@ -379,6 +385,11 @@ enter_once(Tracee *tracee, gpointer data, GError **error)
 {
     Entry *entry = data;
     Injection *injection = entry->injection;
+    if (!tracee_may_call_system(tracee))
+        return refuse(injection->process, error, "it runs under a seccomp filter that only root may suspend%s",
+                      instead);
+    if (tracee_suspends_filter(tracee) && !injection->under_filter)
+        return refuse_filter(injection->process, error);
     return (injection->enter != 0 || bring_in(injection, tracee, error)) &&
            call_enter(injection, tracee, &entry->entered, error);
 }
@@ -407,8 +418,6 @@ injection_run(const Process *process, const char *file, TargetAttachFlags flags,
     if (tracee == NULL || !examine(&injection, file, flags, error))
         return FALSE;
     remote_control_guard(tracee, &injection.jemalloc);
-    if (!tracee_may_call_system(tracee))
-        return refuse(process, error, "it runs under a seccomp filter that only root may suspend%s", instead);
     tracee_require_wait(tracee);
     tracee_permit_all(tracee); /* under a filter only after --under-seccomp */
     Entry entry = {.injection = &injection, .entered = WIRE_ENTER_LEAVING};

@@ -2,6 +2,7 @@
 #include "target/obstacle.h"
 
 #include "target/target.h"
+#include "target/threads.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -53,10 +54,24 @@ we_have(int capability)
 }
 
 gboolean
+obstacle_thread_has_filter(pid_t thread)
+{
+    char id[16];
+    g_snprintf(id, sizeof(id), "%d", (int)thread);
+    g_autofree char *mode = status_value(id, "Seccomp");
+    return mode != NULL && strcmp(mode, "0") != 0;
+}
+
+gboolean
 obstacle_seccomp(const Process *process)
 {
-    g_autofree char *mode = value_of(process, "Seccomp");
-    return mode != NULL && strcmp(mode, "0") != 0;
+    g_auto(ThreadWalk) walk;
+    pid_t thread;
+    gboolean found = FALSE;
+    thread_walk_begin(&walk, process->pid);
+    while (!found && (thread = thread_walk_next(&walk)) != 0)
+        found = obstacle_thread_has_filter(thread);
+    return found;
 }
 
 gboolean

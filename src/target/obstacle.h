@@ -17,7 +17,10 @@ void obstacle_set_denied(const Process *process, int code, GError **error);
 /* Whether a thread of this process traces THREAD: one that has ended, so that the kernel is about to detach it. */
 gboolean obstacle_traced_by_us(pid_t thread);
 
-/* Whether PROCESS runs under a seccomp filter (or in strict mode). */
+/* Whether THREAD runs under a seccomp filter (or in strict mode): each thread has its own. */
+gboolean obstacle_thread_has_filter(pid_t thread);
+
+/* Whether a thread of PROCESS does. */
 gboolean obstacle_seccomp(const Process *process);
 
 /* Whether this process may suspend a filter (ptrace(2), PTRACE_O_SUSPEND_SECCOMP). */

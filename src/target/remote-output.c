@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -65,13 +66,46 @@ opens_maps(const TraceeSystemCall *call, const Tracee *tracee)
     return FALSE;
 }
 
+/* The kernel sends SIGXFSZ, whose default action ends the process, for a write beyond the limit. */
+static void
+check_size_limit(RemoteOutput *output, guint64 length)
+{
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    struct stat st;
+    prlimit(output->process->pid, RLIMIT_FSIZE, NULL, &limit);
+    if (limit.rlim_cur == RLIM_INFINITY || fstat(output->shared.fd, &st) != 0 ||
+        (guint64)st.st_size + length <= limit.rlim_cur)
+        return;
+    g_autofree char *most = g_format_size_full(limit.rlim_cur, G_FORMAT_SIZE_IEC_UNITS);
+    g_set_error(&output->refused, TARGET_ERROR, OUTCOME_SYSTEM,
+                "the dump exceeds its limit of the size of files (RLIMIT_FSIZE), which is %s; raise it: 'prlimit "
+                "--pid=%d --fsize=unlimited'",
+                most, (int)output->process->pid);
+}
+
+/* A write to a dump that was refused has no effect. To jemalloc it succeeds, since it reports a failure on stderr and,
+ * with abort:true, ends the process. */
+static TraceeVerdict
+before_dump_write(RemoteOutput *output, TraceeSystemCall *call)
+{
+    const guint64 length = call->arguments[2];
+    if (output->refused == NULL)
+        shared_output_advance(&output->shared, output->process->name, &output->refused);
+    if (output->refused == NULL)
+        check_size_limit(output, length);
+    if (output->refused == NULL)
+        return TRACEE_PROCEED;
+    call->result = (gint64)length;
+    return TRACEE_SKIP;
+}
+
 static TraceeVerdict
 before_dump(TraceeSystemCall *call, gpointer data)
 {
     RemoteOutput *output = data;
+    if (output->shared.fd >= 0 && call->number == SYS_write && (gint64)call->arguments[0] == output->file)
+        return before_dump_write(output, call);
     output->opening = output->shared.fd < 0 && output->refused == NULL && opens_dump(call, output->name);
-    if (!output->opening && output->shared.fd >= 0 && output->refused == NULL)
-        shared_output_advance(&output->shared, output->process->name, &output->refused);
     /* A filter that forbids to open files still does: jemalloc gets an empty file, and the list is added later
      * (dump-maps.h). */
     if (!output->opening && !(tracee_suspends_filter(output->tracee) && opens_maps(call, output->tracee)))
@@ -90,6 +124,7 @@ after_dump(const TraceeSystemCall *call, gpointer data)
         return;
     output->opening = FALSE;
     output->failure = call->result < 0 ? (int)-call->result : 0;
+    output->file = call->result;
     const int fd = call->result >= 0 ? foreign_file_take(output->thread, call->result, &output->refused) : -1;
     if (fd >= 0)
         shared_output_begin(&output->shared, fd, &output->plan, output->process->uids[0], output->process->name,

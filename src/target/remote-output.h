@@ -25,6 +25,7 @@ typedef struct {
     pid_t thread;        /* the stopped thread */
     guint64 name;        /* address of the file name that jemalloc is given */
     gboolean opening;    /* the file is being opened */
+    gint64 file;         /* its descriptor in the process */
 } RemoteOutput;
 
 /* Run in the attached TRACEE. FALSE with ERROR set. */

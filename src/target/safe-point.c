@@ -9,6 +9,7 @@
 
 enum {
     ROOM = 64 * 1024,              /* bytes that must be left on a thread's stack */
+    CONTROL_BLOCK = 4096,          /* bytes on either side of the thread pointer that are searched for its extent */
     ROOM_GROWING = 32 * 1024,      /* bytes of a growing stack that must be mapped */
     SCANNED_MAX = 8 * 1024 * 1024, /* bytes; larger stacks are not examined */
     FRAMES_MAX = 256,
@@ -113,9 +114,9 @@ safe_points_require_foreign_wait(SafePoints *points)
 }
 
 void
-safe_points_require_wait(SafePoints *points)
+safe_points_require_wait(SafePoints *points, gboolean required)
 {
-    points->only_waits = TRUE;
+    points->only_waits = required;
 }
 
 void
@@ -195,20 +196,49 @@ has_guard(const AddressSpace *space, const Mapping *stack)
 }
 
 /*
- * A coroutine's stack may have any size, and be switched for another at any time. The stack of the main thread grows;
- * that of any other thread, which is the main thread in a child that this thread has forked, lies below its control
- * block. The control block of a main thread may be in one mapping with memory of any kind, as the kernel merges
- * adjacent mappings; only a guard below tells that it is a stack.
+ * The lowest address of the stack that contains control block BLOCK in mapping STACK; 0: unknown. glibc (struct
+ * pthread: stackblock, stackblock_size, guardsize) and musl (map_base, map_size) keep there the start and the length of
+ * the memory that they or the program allocated for stack and control block together, which are found as two such
+ * words. Of several the highest start counts.
  */
-static gboolean
-is_own_stack(const AddressSpace *space, pid_t thread, const Mapping *stack, const Registers *registers)
+static guint64
+recorded_start(const AddressSpace *space, const Mapping *stack, guint64 block)
+{
+    enum { WORDS = 2 * CONTROL_BLOCK / sizeof(guint64) };
+    const guint64 from = MAX(stack->start, block - MIN(block, CONTROL_BLOCK)) & ~7ULL;
+    guint64 words[WORDS], start = 0;
+    const gsize n = MIN(sizeof(words), (gsize)(stack->end - from)) / sizeof(*words);
+    if (!remote_read(space->pid, from, words, n * sizeof(*words)))
+        return 0;
+    for (gsize i = 0; i + 2 < n; i++) {
+        const guint64 at = words[i], length = words[i + 1], guard = words[i + 2];
+        if (at == 0 || at > block || length <= block - at || length > stack->end - at)
+            continue;
+        start = MAX(start, guard < length ? at + guard : at);
+    }
+    return start;
+}
+
+/*
+ * The lowest address of the own stack of THREAD; 0 if it runs on another one. A coroutine's stack may have any size,
+ * and be switched for another at any time. The stack of the main thread grows; that of any other thread, which is the
+ * main thread in a child that this thread has forked, lies below its control block. The kernel merges it with adjacent
+ * memory of any kind, where it has no guard below; then only the C library knows where it begins.
+ */
+static guint64
+own_stack(const AddressSpace *space, pid_t thread, const Mapping *stack, const Registers *registers)
 {
     const guint64 sp = registers_sp(&registers->general);
     guint64 block;
     if (is_growing(stack))
-        return TRUE;
-    return registers_thread_pointer(thread, &registers->general, &block) && block >= sp && block < stack->end &&
-           (thread != space->pid || has_guard(space, stack));
+        return stack->start;
+    if (!registers_thread_pointer(thread, &registers->general, &block) || block < sp || block >= stack->end)
+        return 0;
+    const gboolean guarded = has_guard(space, stack);
+    const guint64 recorded = recorded_start(space, stack, block);
+    if (recorded > sp || !(guarded || (recorded != 0 && thread != space->pid)))
+        return 0;
+    return MAX(stack->start, recorded);
 }
 
 /* The stack of the examined thread. */
@@ -340,9 +370,10 @@ judge(const SafePoints *points, pid_t thread, const Registers *registers)
     const Mapping *stack = address_space_find(points->space, sp);
     if (stack == NULL)
         return (SafePoint){.verdict = SAFE_POINT_MOVING};
-    if (!is_own_stack(points->space, thread, stack, registers))
+    const guint64 start = own_stack(points->space, thread, stack, registers);
+    if (start == 0)
         return (SafePoint){.verdict = SAFE_POINT_OTHER_STACK, .address = sp};
-    if (sp - stack->start < (is_growing(stack) ? ROOM_GROWING : ROOM))
+    if (sp - start < (is_growing(stack) ? ROOM_GROWING : ROOM))
         return (SafePoint){.verdict = SAFE_POINT_NO_ROOM, .address = sp};
     gboolean outside = waits_outside(points, registers);
     if ((points->only_foreign_waits && !outside) || (points->only_waits && registers->restarts < 0))

@@ -41,7 +41,7 @@ void safe_points_avoid(SafePoints *points, guint64 start, guint64 end);
 
 /* Like tracee_require_foreign_wait() and tracee_require_wait(). */
 void safe_points_require_foreign_wait(SafePoints *points);
-void safe_points_require_wait(SafePoints *points);
+void safe_points_require_wait(SafePoints *points, gboolean required);
 
 SafePoint safe_points_judge(SafePoints *points, pid_t thread, const Registers *registers);
 

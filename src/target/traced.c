@@ -115,12 +115,12 @@ forget(Traced *traced)
 }
 
 Traced *
-traced_seize(const TraceKernel *kernel, gpointer data, pid_t thread, TracedFilter filter)
+traced_seize(const TraceKernel *kernel, gpointer data, pid_t thread)
 {
     if (!kernel->seize(data, thread, trace_options))
         return NULL;
     Traced *traced = g_new0(Traced, 1);
-    *traced = (Traced){.kernel = kernel, .data = data, .thread = thread, .filter = filter, .attached = TRUE};
+    *traced = (Traced){.kernel = kernel, .data = data, .thread = thread, .attached = TRUE};
     return traced;
 }
 
@@ -337,6 +337,13 @@ traced_follow(Traced *traced, gint64 until, gboolean (*suits)(Traced *traced, gp
             return TRUE;
     }
     return FALSE;
+}
+
+void
+traced_set_filter(Traced *traced, TracedFilter filter)
+{
+    g_return_if_fail(traced->loan == NULL);
+    traced->filter = filter;
 }
 
 gboolean

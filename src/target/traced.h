@@ -48,7 +48,7 @@ typedef enum {
 
 /* Attaches to THREAD, which continues to run. NULL with errno. DATA, which is passed to KERNEL, must outlive the
  * result. */
-Traced *traced_seize(const TraceKernel *kernel, gpointer data, pid_t thread, TracedFilter filter);
+Traced *traced_seize(const TraceKernel *kernel, gpointer data, pid_t thread);
 
 /* Without traced_release(), the thread stays traced until our own thread ends. */
 void traced_free(Traced *traced);
@@ -66,6 +66,9 @@ TracedPlace traced_place(const Traced *traced);
 /* The registers at the current stop, valid until it ends; a system call that is about to be made counts as interrupted.
  * NULL with errno. */
 const Registers *traced_registers(Traced *traced);
+
+/* To be called before a loan, TRACED_UNFILTERED otherwise. */
+void traced_set_filter(Traced *traced, TracedFilter filter);
 
 /* Whether a loan may begin at this stop. */
 gboolean traced_may_borrow(Traced *traced);

@@ -22,7 +22,8 @@ struct _Tracee {
     CLibrary library;
     SafePoints *points;
     TraceeDeadlines deadlines;
-    TracedFilter filter;
+    TracedFilter of_filtered; /* for a thread with a filter */
+    TracedFilter filter;      /* for the stopped thread */
     gboolean must_wait;
     TracedPermit permit; /* for the called functions */
     TraceeWatch watch;
@@ -124,11 +125,7 @@ tracee_new(const Process *process, GError **error)
         return NULL;
     c_library_find(tracee->space, &tracee->library);
     tracee->points = safe_points_new(tracee->space, &tracee->code, &tracee->library);
-    if (obstacle_seccomp(process))
-        tracee->filter = obstacle_may_suspend_seccomp() ? TRACED_FILTER_SUSPENDED : TRACED_FILTERED;
-    /* Only the program's own system calls may be made: if none was interrupted, our return may be a forbidden one. */
-    if (tracee->filter == TRACED_FILTERED)
-        safe_points_require_wait(tracee->points);
+    tracee->of_filtered = obstacle_may_suspend_seccomp() ? TRACED_FILTER_SUSPENDED : TRACED_FILTERED;
     return g_steal_pointer(&tracee);
 }
 
@@ -172,7 +169,6 @@ void
 tracee_require_wait(Tracee *tracee)
 {
     tracee->must_wait = TRUE;
-    safe_points_require_wait(tracee->points);
 }
 
 void
@@ -284,12 +280,23 @@ tracee_program(const Tracee *tracee)
     return tracee->program;
 }
 
+/* A thread can install a filter at any time before it is stopped. Only the program's own system calls may be made under
+ * one that is not suspended: if none was interrupted, our return may be a forbidden one. */
+static void
+note_filter(Tracee *tracee, Traced *traced)
+{
+    tracee->filter = obstacle_thread_has_filter(tracee->thread) ? tracee->of_filtered : TRACED_UNFILTERED;
+    traced_set_filter(traced, tracee->filter);
+    safe_points_require_wait(tracee->points, tracee->must_wait || tracee->filter == TRACED_FILTERED);
+}
+
 /* Borrows the thread if that is possible at its current stop; otherwise POINT has the reason. */
 static gboolean
 borrow(Tracee *tracee, Traced *traced)
 {
     const Registers *registers = traced_registers(traced);
     tracee->point = (SafePoint){.verdict = SAFE_POINT_MOVING};
+    note_filter(tracee, traced);
     if (registers == NULL || !traced_may_borrow(traced) || !is_same_program(tracee, registers_sp(&registers->general)))
         return FALSE;
     tracee->point = safe_points_judge(tracee->points, tracee->thread, registers);
@@ -334,12 +341,12 @@ typedef enum {
 static Try
 try_thread(Tracee *tracee, pid_t thread, int *denied)
 {
-    g_autoptr(Traced) traced = traced_seize(&trace_kernel_linux, &tracee->subject, thread, tracee->filter);
+    g_autoptr(Traced) traced = traced_seize(&trace_kernel_linux, &tracee->subject, thread);
     if (traced == NULL && errno != ESRCH && errno != ESTALE) {
         if (obstacle_traced_by_us(thread) || obstacle_passes(thread))
             return TRY_NEXT;
         /* Another jescope may have detached between the attempt and the search for the tracer. */
-        traced = traced_seize(&trace_kernel_linux, &tracee->subject, thread, tracee->filter);
+        traced = traced_seize(&trace_kernel_linux, &tracee->subject, thread);
     }
     if (traced == NULL && errno == ESTALE)
         return TRY_STUCK;

@@ -38,11 +38,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tracee, tracee_free)
 
 void tracee_set_deadlines(Tracee *tracee, const TraceeDeadlines *deadlines);
 
-/* Whether system calls may be made that the program itself may not make: FALSE under a seccomp filter that this process
- * cannot suspend for lack of CAP_SYS_ADMIN. */
+/* During a visit: whether system calls may be made that the stopped thread itself may not make: FALSE under a seccomp
+ * filter that this process cannot suspend for lack of CAP_SYS_ADMIN. */
 gboolean tracee_may_call_system(const Tracee *tracee);
 
-/* Whether the seccomp filter of the process is suspended while functions are called. */
+/* During a visit: whether a seccomp filter of the stopped thread is suspended while functions are called. */
 gboolean tracee_suspends_filter(const Tracee *tracee);
 
 /* Declares START to END as code of jemalloc: at a safe point, the stack has no address in it, or the thread waits for
@@ -53,7 +53,7 @@ void tracee_avoid(Tracee *tracee, guint64 start, guint64 end);
  * followed to its next call. For functions that take locks of the C library, which are not held there. */
 void tracee_require_wait(Tracee *tracee);
 
-/* Permits the functions called from now on to make any system call while the process's seccomp filter is suspended.
+/* Permits the functions called from now on to make any system call while the thread's seccomp filter is suspended.
  * Only for an explicit request of the user, since the process controls these functions. */
 void tracee_permit_all(Tracee *tracee);
 

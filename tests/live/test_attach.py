@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -578,6 +579,64 @@ def test_filtered_by_seccomp(tmp_path, program):
     victim.process.stdin.flush()
     assert victim.process.stdout.readline() == "alive\n"
     assert victim.says() == ""
+
+
+def still_lives(victim):
+    victim.process.stdin.write("x")
+    victim.process.stdin.flush()
+    return victim.process.stdout.readline() == "alive\n"
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="suspending a filter needs root")
+def test_filter_of_one_thread(tmp_path, program):
+    """Each thread has a filter of its own, and the main thread may have none."""
+    victim = program("filtered", "worker")
+    assert victim.status()["reach"] == "attach"
+    for _ in range(3):
+        assert victim.ask("dump", "-o", "-").stdout.startswith("heap_v2/4096\n")
+    done = victim.ask("attach", check=False)
+    assert done.returncode == 1 and "seccomp filter" in done.stderr
+    assert still_lives(victim)
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="suspending a filter needs root")
+def test_filter_that_is_installed_meanwhile(tmp_path, program):
+    """One recording begins before the program installs its filter, and ends after it."""
+    victim = program("filtered", "late")
+    recording = subprocess.Popen([JESCOPE, "record", str(victim.pid), "--for=60s", "--via=attach", "-o", "late.heap"], cwd=tmp_path,
+                                 stderr=subprocess.PIPE, text=True, env=environment(tmp_path))
+    try:
+        wait_for(lambda: victim.status()["profiling"]["active"], "profiling is on")
+        assert still_lives(victim)
+        recording.send_signal(signal.SIGINT)
+        said = recording.communicate(timeout=DEADLINE)[1]
+    finally:
+        recording.kill()
+        recording.wait()
+    assert still_lives(victim), said
+    assert not victim.status()["profiling"]["active"]
+
+
+@pytest.mark.parametrize("conf", [READY, "abort:true," + READY])
+def test_limit_of_file_size(tmp_path, program, conf):
+    """A write beyond RLIMIT_FSIZE would end the process."""
+    victim = program("counts", conf=conf)
+    resource.prlimit(victim.pid, resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY))
+    done = victim.ask("dump", check=False)
+    assert done.returncode == 1 and f"prlimit --pid={victim.pid} --fsize=unlimited" in done.stderr
+    assert not list(tmp_path.glob("*.heap"))
+    resource.prlimit(victim.pid, resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
+    assert victim.ask("dump", "-o", "-").stdout.startswith("heap_v2/4096\n")
+    assert victim.says() == "signals 0 mask 0\n"
+
+
+def test_small_stack_without_guard(tmp_path, program):
+    """Memory below a stack that has no guard is the program's data."""
+    victim = program("unguarded")
+    for _ in range(3):
+        assert victim.ask("dump", "-o", "-").stdout.startswith("heap_v2/4096\n")
+        assert victim.status()["reach"] == "attach"
+    assert victim.says() == "over\n"
 
 
 def as_nobody(*words):

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs under a seccomp filter that kills it for every system call except its own, jemalloc's locks included. Prints
- * "ready", then "alive" for each line of stdin; ends at the end of stdin.
+ * "ready", then "alive" for each byte of stdin; ends at the end of stdin. With the argument "worker" only a second
+ * thread has the filter; with "late" all have it after the first byte.
  */
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define ALLOW(NUMBER) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NUMBER, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
-int
-main(void)
+static void
+install_filter(void)
 {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -23,18 +27,53 @@ main(void)
         ALLOW(SYS_write),
         ALLOW(SYS_futex),
         ALLOW(SYS_exit_group),
+        ALLOW(SYS_ppoll),
+        ALLOW(SYS_poll),
         ALLOW(SYS_restart_syscall),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
     struct sock_fprog program = {.len = sizeof(code) / sizeof(*code), .filter = code};
-    char byte;
-    free(malloc(100));
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-        return 1;
-    if (write(STDOUT_FILENO, "ready\n", 6) != 6)
-        return 1;
-    while (read(STDIN_FILENO, &byte, 1) == 1)
-        if (write(STDOUT_FILENO, "alive\n", 6) != 6)
+        _exit(1);
+}
+
+static void
+say(const char *line)
+{
+    if (write(STDOUT_FILENO, line, strlen(line)) != (ssize_t)strlen(line))
+        _exit(1);
+}
+
+static void *
+work(void *unused)
+{
+    free(malloc(100));
+    install_filter();
+    say("ready\n");
+    for (;;)
+        poll(NULL, 0, -1);
+    return unused;
+}
+
+int
+main(int argc, char **argv)
+{
+    char byte;
+    pthread_t thread;
+    const char *kind = argc > 1 ? argv[1] : "";
+    free(malloc(100));
+    if (strcmp(kind, "worker") == 0) {
+        if (pthread_create(&thread, NULL, work, NULL) != 0)
             return 1;
+    } else {
+        if (strcmp(kind, "late") != 0)
+            install_filter();
+        say("ready\n");
+    }
+    for (unsigned n = 0; read(STDIN_FILENO, &byte, 1) == 1; n++) {
+        if (n == 0 && strcmp(kind, "late") == 0)
+            install_filter();
+        say("alive\n");
+    }
     _exit(0);
 }

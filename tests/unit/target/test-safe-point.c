@@ -113,6 +113,38 @@ test_merged_stacks(void)
     g_assert_cmpint(judge_thread(words, other, STACK - 64, "---p"), ==, SAFE_POINT_HERE);
     munmap(words, STACK);
 }
+
+/* A stack without a guard, which the kernel has merged with the data below, begins where the C library says. */
+static void
+test_stack_without_guard(void)
+{
+    enum { BLOCK = STACK - 4096, MIDDLE = STACK / 2 };
+    guint64 *words = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    guint64 *recorded = words + (BLOCK + 1680) / sizeof(*words);
+    const guint64 start = (guint64)(guintptr)words;
+    const pid_t other = getpid() + 1;
+    const struct {
+        guint64 start, guard;
+        SafePointVerdict without, with; /* a guard below the whole mapping */
+    } cases[] = {
+        {start, 0, SAFE_POINT_HERE, SAFE_POINT_HERE},
+        {start + MIDDLE - (64 << 10), 0, SAFE_POINT_HERE, SAFE_POINT_HERE},
+        {start + MIDDLE - (64 << 10), 4096, SAFE_POINT_NO_ROOM, SAFE_POINT_NO_ROOM},
+        {start + MIDDLE - (16 << 10), 0, SAFE_POINT_NO_ROOM, SAFE_POINT_NO_ROOM},
+        {start + MIDDLE + (16 << 10), 0, SAFE_POINT_OTHER_STACK, SAFE_POINT_OTHER_STACK},
+        {start + BLOCK + 8, 0, SAFE_POINT_OTHER_STACK, SAFE_POINT_HERE}, /* not that of this stack */
+    };
+    g_assert_cmpint(judge_thread(words, other, BLOCK, "rw-p"), ==, SAFE_POINT_OTHER_STACK);
+    for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+        recorded[0] = cases[i].start;
+        recorded[1] = start + STACK - cases[i].start;
+        recorded[2] = cases[i].guard;
+        g_assert_cmpint(judge_thread(words, other, BLOCK, "rw-p"), ==, cases[i].without);
+        g_assert_cmpint(judge_thread(words, other, BLOCK, "---p"), ==, cases[i].with);
+        g_assert_cmpint(judge_thread(words, getpid(), BLOCK, "rw-p"), ==, SAFE_POINT_OTHER_STACK);
+    }
+    munmap(words, STACK);
+}
 #endif
 
 /* Code without what is searched for, mapped thousands of times. */
@@ -141,6 +173,7 @@ main(int argc, char **argv)
     g_test_add_func("/safe-point/many-ranges", test_many_ranges);
 #if defined(__x86_64__)
     g_test_add_func("/safe-point/merged-stacks", test_merged_stacks);
+    g_test_add_func("/safe-point/stack-without-guard", test_stack_without_guard);
 #endif
     g_test_add_func("/safe-point/much-code", test_much_code);
     return g_test_run();

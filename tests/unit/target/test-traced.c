@@ -769,7 +769,8 @@ end_tracer(Sim *sim)
 static void
 visit(Sim *sim, Seen *seen)
 {
-    g_autoptr(Traced) traced = traced_seize(&kernel, sim, THREAD, sim->filter);
+    g_autoptr(Traced) traced = traced_seize(&kernel, sim, THREAD);
+    traced_set_filter(traced, sim->filter);
     Suiting suiting = {sim, seen};
     TracedOutcome outcome = traced_stop(traced);
     gboolean borrowed = outcome == TRACED_STOPPED && borrow(sim, traced, seen);
@@ -981,7 +982,7 @@ test_endless_system_calls(void)
     g_autofree Endless *endless = g_new0(Endless, 1);
     endless->asked = TRUE;
     endless->status = SYSCALL_TRAP;
-    g_autoptr(Traced) traced = traced_seize(&endless_kernel, endless, THREAD, TRACED_UNFILTERED);
+    g_autoptr(Traced) traced = traced_seize(&endless_kernel, endless, THREAD);
     g_assert_cmpint(traced_stop(traced), ==, TRACED_STOPPED);
     g_assert_true(traced_borrow(traced, STACK + STACK_SIZE - 8192, &code));
     GeneralRegisters general = registers_call(traced_home(traced), traced_path(traced), &code, FUNCTION, arguments);
@@ -997,7 +998,7 @@ test_endless_signals(void)
 {
     g_autofree Endless *endless = g_new0(Endless, 1);
     endless->status = HANDLED;
-    g_autoptr(Traced) traced = traced_seize(&endless_kernel, endless, THREAD, TRACED_UNFILTERED);
+    g_autoptr(Traced) traced = traced_seize(&endless_kernel, endless, THREAD);
     g_assert_cmpint(traced_stop(traced), ==, TRACED_STOPPED);
     g_assert_false(traced_may_borrow(traced));
     g_assert_true(traced_release(traced));
