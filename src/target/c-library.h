@@ -6,11 +6,16 @@
 #include "target/address-space.h"
 #include "target/function-ranges.h"
 
-enum { C_LIBRARY_FORKS = 2 };
+enum {
+    C_LIBRARY_FORKS = 2,
+    C_LIBRARY_HOLDERS = 12,
+};
 
 typedef struct {
-    guint64 errno_location;               /* int *__errno_location(void); 0: not exported */
-    FunctionRange forks[C_LIBRARY_FORKS]; /* fork() and the like, which run handlers; empty: not exported */
+    guint64 errno_location;                   /* int *__errno_location(void); 0: not exported */
+    FunctionRange forks[C_LIBRARY_FORKS];     /* fork() and the like, which run handlers; empty: not exported */
+    FunctionRange holders[C_LIBRARY_HOLDERS]; /* may wait, or call the program, while they hold a lock that dlopen() and
+                                                 pthread_create() take */
 } CLibrary;
 
 /* Sets *LIBRARY; all zero for a static executable. */

@@ -22,11 +22,12 @@ typedef struct {
     gboolean ready; /* sorted by address, without overlaps */
 } Excluded;
 
-static const SafePointVerdict exclusions[] = {SAFE_POINT_IN_LOADER, SAFE_POINT_IN_FORK, SAFE_POINT_IN_HANDLER,
-                                              SAFE_POINT_IN_JEMALLOC};
+static const SafePointVerdict exclusions[] = {SAFE_POINT_IN_LOADER, SAFE_POINT_IN_FORK, SAFE_POINT_IN_HOLDER,
+                                              SAFE_POINT_IN_HANDLER, SAFE_POINT_IN_JEMALLOC};
 
 struct _SafePoints {
     const AddressSpace *space;
+    CLibrary library;
     Excluded excluded[G_N_ELEMENTS(exclusions)]; /* one each; the first that has an address counts */
     gboolean only_foreign_waits;
     gboolean only_waits;
@@ -96,6 +97,7 @@ safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrar
 {
     SafePoints *points = g_new0(SafePoints, 1);
     points->space = space;
+    points->library = *library;
     for (gsize i = 0; i < G_N_ELEMENTS(exclusions); i++)
         points->excluded[i] =
             (Excluded){.verdict = exclusions[i], .ranges = g_array_new(FALSE, FALSE, sizeof(FunctionRange))};
@@ -105,6 +107,13 @@ safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrar
         add_range(points, library->forks[i].start, library->forks[i].end, SAFE_POINT_IN_FORK);
     add_range(points, code->back, code->back + 1, SAFE_POINT_IN_HANDLER);
     return points;
+}
+
+void
+safe_points_avoid_holders(SafePoints *points)
+{
+    for (guint i = 0; i < C_LIBRARY_HOLDERS; i++)
+        add_range(points, points->library.holders[i].start, points->library.holders[i].end, SAFE_POINT_IN_HOLDER);
 }
 
 void

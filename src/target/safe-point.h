@@ -14,6 +14,7 @@ typedef enum {
     SAFE_POINT_MOVING,      /* it cannot be examined at the moment */
     SAFE_POINT_IN_LOADER,   /* ADDRESS is in the dynamic loader */
     SAFE_POINT_IN_FORK,     /* ADDRESS is in fork(), which runs handlers */
+    SAFE_POINT_IN_HOLDER,   /* ADDRESS is in a function of the C library that may hold one of its locks */
     SAFE_POINT_IN_JEMALLOC, /* ADDRESS is in jemalloc */
     SAFE_POINT_IN_HANDLER,  /* it runs a signal handler */
     SAFE_POINT_NO_WAIT,     /* it is not waiting in a system call for an external event */
@@ -38,6 +39,9 @@ void safe_points_free(SafePoints *points);
 
 /* Excludes threads in code from START to END, which is jemalloc's. */
 void safe_points_avoid(SafePoints *points, guint64 start, guint64 end);
+
+/* Excludes threads in functions of the C library that may hold a lock which dlopen() and pthread_create() take. */
+void safe_points_avoid_holders(SafePoints *points);
 
 /* Like tracee_require_foreign_wait() and tracee_require_wait(). */
 void safe_points_require_foreign_wait(SafePoints *points);

@@ -142,6 +142,25 @@ def test_waits_go_on(program):
         assert WAITS[kind][2] or took < 1.5 * period, kind
 
 
+def test_agent_is_loaded_in_every_wait(program):
+    waiting = {kind: program("waits", kind, 60000) for kind in WAITS}
+    for kind, victim in waiting.items():
+        wait_for(lambda victim=victim: victim.state() == "S", "it waits")
+        assert "agent attached" in victim.ask("attach").stdout, kind
+
+
+def test_agent_is_not_loaded_under_a_lock_of_the_c_library(program):
+    """The thread waits on a futex, as others that are used, but the library would wait for its lock in the same thread."""
+    victim = program("waits", "setresuid", 60000)
+    threads = pathlib.Path(f"/proc/{victim.pid}/task")
+    wait_for(lambda: victim.state() == "S" and pathlib.Path(f"/proc/{victim.pid}/syscall").read_text().startswith("202 "), "it waits")
+    assert len(list(threads.iterdir())) == 2
+    done = victim.ask("attach", check=False)
+    assert done.returncode == 1 and f"thread {victim.pid} may hold a lock of the C library (setresuid in libc.so.6)" in done.stderr
+    assert len(list(threads.iterdir())) == 2
+    assert victim.status()["reach"] == "attach"
+
+
 @pytest.mark.parametrize("how", ["sleep", "spin"])
 def test_registers(program, how):
     busy = program("registers", how)

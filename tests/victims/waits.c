@@ -280,6 +280,31 @@ wait_suspend(void)
     return sigsuspend(&none);
 }
 
+static volatile sig_atomic_t begun;
+
+static void *
+wait_in_vfork(void *unused)
+{
+    if (vfork() == 0) {
+        begun = 1;
+        usleep((useconds_t)period * 1000);
+        _exit(0);
+    }
+    return unused;
+}
+
+/* In the C library, which keeps the list of threads locked until each of them has changed its ids. */
+static long
+wait_setresuid(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, wait_in_vfork, NULL) != 0)
+        return -1;
+    while (!begun)
+        usleep(1000);
+    return setresuid(getuid(), geteuid(), -1);
+}
+
 static const struct {
     const char *name;
     long (*wait)(void);
@@ -305,6 +330,7 @@ static const struct {
     {"sigtimedwait", wait_signal},
     {"pause", wait_pause},
     {"sigsuspend", wait_suspend},
+    {"setresuid", wait_setresuid},
 };
 
 static long
