@@ -230,9 +230,11 @@ static void
 set_too_large(const Connection *connection, const ExchangeRequest *request, GError **error)
 {
     g_autofree char *limit = g_format_size_full(request->limit, G_FORMAT_SIZE_IEC_UNITS);
-    g_set_error(error, TARGET_ERROR, OUTCOME_TOO_LARGE,
-                "the answer of %s to %s is larger than %s; the limit for dumps and statistics is --max-output",
-                connection->server, request->path, limit);
+    g_set_error(
+        error, TARGET_ERROR, OUTCOME_TOO_LARGE,
+        "the answer of %s to %s is larger than %s; the limit for dumps is --max-output, and --options omits sections "
+        "of statistics",
+        connection->server, request->path, limit);
 }
 
 static Outcome
@@ -358,7 +360,7 @@ connection_exchange(Connection *connection, const ExchangeRequest *request, GErr
     CURLcode code = request->is_quick ? perform_quickly(connection, request, &arrival)
                                       : perform(connection, request, (long)request->deadline_ms, &arrival);
     if (judge(connection, request, code, &arrival, error)) {
-        const OutputWriter writer = {connection->server, request->limit};
+        const OutputWriter writer = {connection->server, request->limit, FALSE};
         if (output_file_check(arrival.fd, arrival.bytes, &writer, error))
             return output_file_seal(arrival.fd, connection->server, error);
     }

@@ -333,7 +333,7 @@ next_sleep(const Exchange *exchange)
 static Sent
 wait_for(AgentTarget *agent, short events, Exchange *exchange, GError **error)
 {
-    const OutputWriter writer = {agent->target.label, agent->target.output_max};
+    const OutputWriter writer = {agent->target.label, agent->target.output_max, exchange->request->op == WIRE_OP_STATS};
     struct pollfd fd = {.fd = agent->socket, .events = events};
     for (;;) {
         const gint64 sleep = next_sleep(exchange);
@@ -740,7 +740,7 @@ agent_output(Target *target, const char *letters, GError **error)
     if (fd < 0)
         return -1;
     const char *what = letters == NULL ? "heap dump" : "statistics";
-    const OutputWriter writer = {target->label, target->output_max};
+    const OutputWriter writer = {target->label, target->output_max, letters != NULL};
     g_autoptr(GError) cause = NULL;
     SharedOutput output;
     exchange.output = &output;

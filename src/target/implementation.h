@@ -42,6 +42,9 @@ struct _Target {
 /* MS, the time limit of an operation that begins now, or what is left until target_wait_until(), in milliseconds. */
 guint target_time_limit(const Target *target, guint ms);
 
+/* ops->output(), with output_max within the limit of its kind. */
+int target_output(Target *target, const char *letters, GError **error);
+
 /* Whether dumps are forced, by target_set_forced() or by the limits of this target. */
 gboolean target_is_forced(const Target *target);
 

@@ -20,15 +20,16 @@ output_file_new(GError **error)
     return fd;
 }
 
-static gboolean
-check_size(guint64 bytes, const OutputWriter *writer, GError **error)
+gboolean
+output_file_check_bytes(guint64 bytes, const OutputWriter *writer, GError **error)
 {
     if (bytes <= writer->limit)
         return TRUE;
     g_autofree char *allowed = g_format_size_full(writer->limit, G_FORMAT_SIZE_IEC_UNITS);
-    g_set_error(error, TARGET_ERROR, OUTCOME_TOO_LARGE,
-                "%s wrote more than the limit of %s; raise the limit with --max-output (over HTTP: max-output=SIZE)",
-                writer->label, allowed);
+    g_set_error(error, TARGET_ERROR, OUTCOME_TOO_LARGE, "%s wrote more than the limit of %s%s", writer->label, allowed,
+                writer->is_statistics && writer->limit == TARGET_STATISTICS_MAX
+                    ? " for statistics; omit sections of them with --options (over HTTP: options=LETTERS)"
+                    : "; raise the limit with --max-output (over HTTP: max-output=SIZE)");
     return FALSE;
 }
 
@@ -36,7 +37,7 @@ gboolean
 output_file_check_size(int fd, const OutputWriter *writer, GError **error)
 {
     struct stat st;
-    return fstat(fd, &st) != 0 || check_size((guint64)st.st_size, writer, error);
+    return fstat(fd, &st) != 0 || output_file_check_bytes((guint64)st.st_size, writer, error);
 }
 
 gboolean
@@ -63,7 +64,7 @@ output_file_check(int fd, guint64 bytes, const OutputWriter *writer, GError **er
     /* A sparse file costs the target nothing, but its readers much. */
     if ((guint64)st.st_blocks * STAT_BLOCK < size)
         return output_file_set_malformed(label, "a memory file with holes", error);
-    return check_size(size, writer, error);
+    return output_file_check_bytes(size, writer, error);
 }
 
 static int

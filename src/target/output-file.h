@@ -10,10 +10,14 @@
 typedef struct {
     const char *label;
     guint64 limit;
+    gboolean is_statistics; /* which can be made smaller */
 } OutputWriter;
 
 /* A new empty memory file, to be sent to a target; -1 on error (OUTCOME_SYSTEM). */
 int output_file_new(GError **error);
+
+/* FALSE with OUTCOME_TOO_LARGE if BYTES exceed WRITER's limit. */
+gboolean output_file_check_bytes(guint64 bytes, const OutputWriter *writer, GError **error);
 
 /* FALSE with OUTCOME_TOO_LARGE if FD exceeds WRITER's limit. To be called while the target writes. */
 gboolean output_file_check_size(int fd, const OutputWriter *writer, GError **error);

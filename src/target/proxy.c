@@ -114,7 +114,7 @@ do_output(Target *target, const Request *request, ChannelMessage *message, GErro
     /* The other end checks that there is room for a dump, and completes it. */
     target->output_max = request->value != 0 ? request->value : target_output_limit();
     target->plan = request->plan;
-    int fd = target->ops->output(target, request->type != 0 ? request->text : NULL, error);
+    int fd = target_output(target, request->type != 0 ? request->text : NULL, error);
     if (fd < 0)
         return FALSE;
     message->fds[message->n_fds++] = fd;

@@ -23,7 +23,6 @@ enum {
     MEMFD_NAME_AT = DUMP_NAME_AT + 64,
     LETTERS_AT = MEMFD_NAME_AT + 64,
 
-    STATS_MAX = 64 * 1024 * 1024, /* more than any jemalloc prints */
     PIECE = 64 * 1024,
     MAPS_PATH_MAX = 64,
 };
@@ -174,6 +173,16 @@ remote_output_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput 
     return output->failure == 0 || set_failed(output, "heap dump", output->failure, error);
 }
 
+/* Whether LENGTH more bytes of statistics are within the limit. */
+static gboolean
+may_take(RemoteOutput *output, gsize length)
+{
+    const OutputWriter writer = {output->process->name, output->limit, TRUE};
+    const guint64 taken = (guint64)lseek(output->descriptor, 0, SEEK_CUR);
+    const guint64 bytes = length < G_MAXUINT64 - taken ? taken + length : G_MAXUINT64;
+    return output->refused == NULL && output_file_check_bytes(bytes, &writer, &output->refused);
+}
+
 /* Copies LENGTH bytes at ADDRESS of the process to our memory file. */
 static gboolean
 take_text(RemoteOutput *output, guint64 address, gsize length)
@@ -196,10 +205,7 @@ before_stats(TraceeSystemCall *call, gpointer data)
     gsize length = call->arguments[2];
     if (call->number != SYS_write || (int)call->arguments[0] != STDERR_FILENO)
         return TRACEE_PROCEED;
-    if (output->failure == 0 &&
-        (length > STATS_MAX || lseek(output->descriptor, 0, SEEK_CUR) > (off_t)(STATS_MAX - length)))
-        output->failure = EFBIG;
-    if (output->failure == 0 && !take_text(output, call->arguments[1], length))
+    if (output->failure == 0 && may_take(output, length) && !take_text(output, call->arguments[1], length))
         output->failure = errno != 0 ? errno : EIO;
     call->result = (gint64)length;
     call->arguments[2] = 0;
@@ -239,6 +245,11 @@ remote_output_stats(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput
     tracee_watch(tracee, &watch);
     gboolean called = tracee_call(tracee, jemalloc->stats_print, arguments, G_N_ELEMENTS(arguments), NULL, error);
     tracee_watch(tracee, NULL);
+    if (called && output->refused != NULL) {
+        g_propagate_error(error, g_steal_pointer(&output->refused));
+        return FALSE;
+    }
+    g_clear_error(&output->refused);
     return called && (output->failure == 0 || set_failed(output, "statistics", output->failure, error));
 }
 
@@ -248,7 +259,7 @@ remote_output_finish(RemoteOutput *output, GError **error)
     struct stat st;
     const gboolean is_dump = output->letters == NULL;
     g_autofree char *label = g_strdup_printf("%s (%d)", output->process->name, (int)output->process->pid);
-    const OutputWriter writer = {label, output->limit};
+    const OutputWriter writer = {label, output->limit, !is_dump};
     if (fstat(is_dump ? output->shared.fd : output->descriptor, &st) != 0)
         return set_failed(output, is_dump ? "heap dump" : "statistics", errno, error);
     if (st.st_size == 0) {

@@ -20,7 +20,7 @@ typedef struct {
     SharedOutput shared; /* of a dump; its descriptor is initially -1 */
     int descriptor;      /* out: a memfd to read from; the caller closes it. Initially -1 */
     int failure;         /* out: an errno */
-    GError *refused;     /* why the memory file was rejected; NULL once reported */
+    GError *refused;     /* why the output was rejected; NULL once reported */
     Tracee *tracee;      /* in which it is captured */
     pid_t thread;        /* the stopped thread */
     guint64 name;        /* address of the file name that jemalloc is given */

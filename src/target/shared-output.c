@@ -343,7 +343,7 @@ shared_output_advance(SharedOutput *output, const char *label, GError **error)
 {
     Answer answer;
     const Request request = {.kind = ASK_ADVANCE};
-    if (!shared_output_watch(output, &(OutputWriter){label, G_MAXUINT64}, error))
+    if (!shared_output_watch(output, &(OutputWriter){label, G_MAXUINT64, FALSE}, error))
         return FALSE;
     return ask(output, &request, &answer, label, error) && (!output->is_stopped || set_stopped(output, label, error));
 }

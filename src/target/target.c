@@ -223,12 +223,20 @@ target_check_headroom(Target *target, GError **error)
 }
 
 int
+target_output(Target *target, const char *letters, GError **error)
+{
+    if (letters != NULL)
+        target->output_max = MIN(target->output_max, TARGET_STATISTICS_MAX);
+    return target->ops->output(target, letters, error);
+}
+
+int
 target_dump_open(Target *target, GError **error)
 {
     if (!target_check_headroom(target, error))
         return -1;
-    const OutputWriter writer = {target->label, target->output_max};
-    int fd = target->ops->output(target, NULL, error);
+    const OutputWriter writer = {target->label, target->output_max, FALSE};
+    int fd = target_output(target, NULL, error);
     return fd < 0 || target->pid == 0 ? fd : dump_maps_complete(fd, target->pid, &writer, error);
 }
 
@@ -250,7 +258,7 @@ target_stats(Target *target, const char *letters, GError **error)
 {
     target->output_max = target_output_limit();
     target->plan = output_plan_default;
-    return output_file_seal(target->ops->output(target, letters, error), target->label, error);
+    return output_file_seal(target_output(target, letters, error), target->label, error);
 }
 
 gboolean

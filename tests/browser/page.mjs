@@ -696,6 +696,37 @@ async function run({ redis, hostile, server, browser }) {
     await view.context().close();
   });
 
+  // Each takes seconds of the browser and gigabytes of its memory.
+  await test("sizes: documents above the limit are neither parsed nor asked for again, until the reader asks", async () => {
+    const view = await open(browser, server);
+    const large = `{"x":[${"[],".repeat(6 << 20)}[]]}`;
+    const asked = { large: 0, decay: 0 };
+    let isLarge = true;
+    await view.route((url) => url.pathname.endsWith("/decay"), (request) => {
+      asked.decay++;
+      return request.continue();
+    });
+    await view.route((url) => url.pathname.endsWith("/statistics"), (request) => {
+      asked.large++;
+      return isLarge ? request.fulfill({ contentType: "application/json", body: large }) : request.continue();
+    });
+    await view.goto(`${server.url}/?view=target&target=${id}`);
+    await view.getByText(/^the answer to .*\/statistics is larger than 8 MiB/).waitFor();
+    const before = asked.decay;
+    await waitFor(() => asked.decay >= before + 2, "the view is refreshed");
+    equal(asked.large, 1, "requests for what is too large");
+    isLarge = false;
+    await view.getByRole("button", { name: "Try again" }).click();
+    await view.locator("table.heat td").first().waitFor();
+    for (const [address, suffix] of [["/", "/targets"], ["/?view=ended", "/blackbox"], ["/?view=fleet", "/fleet/top"], ["/?view=fleet&service=s", "/fleet/hosts"],
+      [`/?view=growth&target=${id}`, "/growth"], ["/?view=files", "/files"]]) {
+      await view.route((url) => url.pathname === `/api/v1${suffix}` || url.pathname.endsWith(`${id}${suffix}`), (request) => request.fulfill({ contentType: "application/json", body: large }));
+      await view.goto(`${server.url}${address}`);
+      await view.getByText(new RegExp(`^the answer to \\S*${suffix} is larger than 16 MiB`)).first().waitFor();
+    }
+    await view.context().close();
+  });
+
   await test("stacks: of a very deep one the middle is left out", async () => {
     const view = await open(browser, server);
     const addresses = Array.from({ length: 3000 }, (_, index) => `0x${(0x2000 + index * 16).toString(16)}`);

@@ -33,7 +33,7 @@ export function ask(path: string): void {
   }
   drop();
   const abort = new AbortController();
-  const answer = api.json<Profile>(url, { signal: abort.signal });
+  const answer = api.json<Profile>(url, { signal: abort.signal, max: api.PROFILE_MAX });
   answer.catch(() => undefined); // reported when it is taken
   asked = { url, answer, abort };
 }

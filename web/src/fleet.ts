@@ -231,7 +231,7 @@ export function fleetSource(state: route.State): ProfileSource {
   const part = asked.map(([id, value]) => `${id.replace(/^base-at$/, "since").replace("base-", "against ")} ${value}`).join(", ");
   return {
     title: `${shown(service)}${part ? `, ${part}` : ""}`, back: { view: "fleet" }, isWhole: false,
-    fetch: (query, signal) => api.json<Profile>(api.url(path, { ...query, ...Object.fromEntries(asked), service, format: "page" }), { signal }),
+    fetch: (query, signal) => api.json<Profile>(api.url(path, { ...query, ...Object.fromEntries(asked), service, format: "page" }), { signal, max: api.PROFILE_MAX }),
   };
 }
 

@@ -57,6 +57,7 @@ export class HeatMap {
   private readonly hidden = h("p", { class: "faint" });
   private value: HeatValue = "used";
   private statistics: Statistics | null = null;
+  private failure: unknown = null;
   private cells: HTMLElement[][] = [];
   private at: [number, number] = [0, 0];
 
@@ -75,6 +76,13 @@ export class HeatMap {
   set(statistics: Statistics): void {
     this.statistics = statistics;
     this.draw();
+  }
+
+  fail(error: unknown): void {
+    if (this.failure !== error) {
+      this.failure = error; // drawn once, so that its button keeps the focus
+      replace(this.hidden, ...shell.explain(error));
+    }
   }
 
   private draw(): void {

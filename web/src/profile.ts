@@ -807,9 +807,9 @@ function reports(path: string): Pick<ProfileSource, "fetch" | "source"> {
   return {
     fetch: (query, signal) => {
       const url = api.url(path, { ...query, format: "page" });
-      return ahead.take(url, signal) ?? api.json<Profile>(url, { signal });
+      return ahead.take(url, signal) ?? api.json<Profile>(url, { signal, max: api.PROFILE_MAX });
     },
-    source: async (query, signal) => (await api.request(api.url(path, { ...query, format: "source" }), { signal })).text(),
+    source: (query, signal) => api.text(api.url(path, { ...query, format: "source" }), { signal }),
   };
 }
 
@@ -849,7 +849,7 @@ async function lineOf(id: string, signal: AbortSignal): Promise<string> {
   }
   const first = dumps[0], last = dumps[dumps.length - 1];
   const query = { format: "headline", base: first === last ? null : first.number };
-  const told = (await (await api.request(api.url(`${path}/dumps/${last.number}`, query), { signal })).text()).trim();
+  const told = (await api.text(api.url(`${path}/dumps/${last.number}`, query), { signal })).trim();
   const time = told.includes("grew most") && first.time !== null && last.time !== null ? ` in ${duration((Date.parse(last.time) - Date.parse(first.time)) / 1000)}` : "";
   return shown(`${life.summary}, ${told}${time}`);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame around every view: the heading, messages, the state of the connection, the theme.
-import { ApiError, isAbort } from "./api";
+import { ApiError, isAbort, isTooLarge } from "./api";
 import { h, replace, setText, shown } from "./dom";
 import * as keys from "./keys";
 import { address } from "./route";
@@ -87,7 +87,8 @@ export function fail(error: unknown): void {
 /** The sentences of ERROR. */
 export function explain(error: unknown): (Node | string)[] {
   if (error instanceof ApiError) {
-    return [h("strong", null, shown(error.message)), error.hint ? `: ${shown(error.hint)}` : ""];
+    return [h("strong", null, shown(error.message)), error.hint ? `: ${shown(error.hint)}` : "",
+      ...isTooLarge(error) ? [" ", h("button", { onclick: () => location.reload() }, "Try again")] : []];
   }
   return [h("strong", null, "this page failed"), `: ${shown(String(error))}; reload it, and report this`];
 }

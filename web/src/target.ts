@@ -20,6 +20,11 @@ import { samplingText } from "./targets";
 const REFRESH_SECONDS = 5;
 const RECORDING_REFRESH_SECONDS = 1;
 const POINTS = 400;
+// Sections of the statistics that the heat map does not use, four fifths of them: letters of malloc_stats_print(3).
+const OMITTED = "mdxeh";
+// The process decides what is in them: 8 MiB, twice those of 512 arenas, can take more than a second to parse.
+const STATISTICS_MAX = 8 << 20;
+const STATISTICS_SHARE = 20; // they take one part in so many of the page's time
 const SPANS: [string, string][] = [["300", "5 min"], ["900", "15 min"], ["3600", "1 h"], ["21600", "6 h"], ["86400", "1 day"], ["604800", "7 days"]];
 const SPAN_DEFAULT = "900";
 
@@ -52,6 +57,7 @@ export class TargetView implements shell.View {
   private readonly memory = new Memory();
   private readonly chart: Chart;
   private readonly heat = new HeatMap();
+  private statisticsDue = 0;
   private readonly controls: Controls;
   private readonly doctor: Doctor;
   private readonly dumps = h("tbody");
@@ -235,13 +241,29 @@ export class TargetView implements shell.View {
   private async refreshStatistics(): Promise<void> {
     const decay = this.get<{ dirty_ms: number; muzzy_ms: number }>("/decay");
     const background = this.get<{ enabled: boolean }>("/background-thread");
-    const statistics = this.get<Statistics>("/statistics");
+    const statistics = this.fetchStatistics();
     const [now, threads, all] = await Promise.allSettled([decay, background, statistics]);
     if (now.status === "fulfilled" && threads.status === "fulfilled") {
       this.controls.setDecayTimes(now.value, threads.value);
     }
-    if (all.status === "fulfilled") {
+    if (all.status === "rejected") {
+      api.isTooLarge(all.reason) && this.heat.fail(all.reason);
+    } else if (all.value !== null) {
       this.heat.set(all.value);
+    }
+  }
+
+  /** Null: they are not due yet. */
+  private async fetchStatistics(): Promise<Statistics | null> {
+    const begun = performance.now();
+    if (begun < this.statisticsDue) {
+      return null;
+    }
+    try {
+      return await api.json<Statistics>(api.url(api.targetPath(this.id, "/statistics"), { options: OMITTED }), { max: STATISTICS_MAX });
+    } finally {
+      const now = performance.now();
+      this.statisticsDue = now + (now - begun) * STATISTICS_SHARE;
     }
   }
 

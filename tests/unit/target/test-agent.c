@@ -600,6 +600,38 @@ test_endless_dump(void)
     g_assert_cmpint(left, ==, 0);
 }
 
+/* Says that it writes more statistics than any jemalloc prints, and waits until they are discarded. */
+static ssize_t
+answer_endless_statistics(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    if (request->header.op == WIRE_OP_HELLO)
+        return fake_answer_well(request, reply, NULL);
+    struct stat st = {.st_size = -1};
+    g_assert_cmpint(ftruncate(request->descriptor, (off_t)TARGET_STATISTICS_MAX + 1), ==, 0);
+    for (int i = 0; i < 2000 && st.st_size != 0; i++) {
+        g_usleep(10000);
+        g_assert_cmpint(fstat(request->descriptor, &st), ==, 0);
+    }
+    *(goffset *)data = st.st_size;
+    return FAKE_HANG_UP;
+}
+
+/* The limit of dumps is higher. */
+static void
+test_endless_statistics(void)
+{
+    goffset left = -1;
+    g_autoptr(GError) error = NULL;
+    FakeAgent *fake = fake_agent_new("", answer_endless_statistics, &left);
+    g_autoptr(Target) target = open_fake(fake, patient, NULL);
+    g_assert_cmpuint(TARGET_STATISTICS_MAX, <, target_output_limit());
+    g_assert_cmpint(target_stats(target, "J", &error), ==, -1);
+    g_assert_error(error, TARGET_ERROR, OUTCOME_TOO_LARGE);
+    g_assert_nonnull(strstr(error->message, "--options"));
+    fake_agent_free(fake);
+    g_assert_cmpint(left, ==, 0);
+}
+
 /* Moves the offset of the descriptor it was sent, for as long as the test runs. */
 static ssize_t
 answer_with_offset(const FakeRequest *request, FakeReply *reply, gpointer data)
@@ -657,6 +689,7 @@ main(int argc, char **argv)
     g_test_add_func("/agent/slow-answers", test_slow_answers);
     g_test_add_func("/agent/sparse-dump", test_sparse_dump);
     g_test_add_func("/agent/endless-dump", test_endless_dump);
+    g_test_add_func("/agent/endless-statistics", test_endless_statistics);
     g_test_add_func("/agent/moving-offset", test_moving_offset);
     g_test_add_func("/agent/dump", test_dump);
     g_test_add_func("/agent/dump-of-other-size", test_dump_of_other_size);

@@ -23,7 +23,7 @@ enum {
 };
 
 static const OutputPlan small_plan = {.most = 4 * MIB, .first = MIB, .allowed = G_MAXUINT64};
-static const OutputWriter writer = {"it (7)", 64 * MIB};
+static const OutputWriter writer = {"it (7)", 64 * MIB, FALSE};
 
 static int
 memory_file(void)
