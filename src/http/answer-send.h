@@ -7,8 +7,10 @@
 
 #include <microhttpd.h>
 
-/* Queues ANSWER, or 304 if the client already has it. */
-enum MHD_Result answer_queue(Answer *answer, struct MHD_Connection *connection, const char *method);
+/* Queues ANSWER, or 304 if the client already has it; if IS_LAST, the connection is closed after it. Others may send it
+ * at the same time, and are not affected. */
+enum MHD_Result answer_queue(const Answer *answer, struct MHD_Connection *connection, const char *method,
+                             gboolean is_last);
 
 /* The maximum number of bytes sent; G_MAXUINT64 for a stream. */
 guint64 answer_size(const Answer *answer);

@@ -3,6 +3,7 @@
 
 #include "http/answer-send.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,11 +23,13 @@ struct Answer {
     guint64 size;
     char *etag;
     struct MHD_Response *response;
-    Stream *stream; /* the stream of the response; NULL: the body is complete */
+    /* The body: one of them is set. */
+    Stream *stream;
+    GBytes *body;
+    int descriptor; /* owned by the response; -1: none */
     /* Set only if it differs from the standard reason phrase. */
     char *reason;
     GString *head;
-    GBytes *body;
 };
 
 Answer *
@@ -115,6 +118,7 @@ wrap(struct MHD_Response *response, unsigned status, guint64 size, const char *r
     answer->response = response;
     answer->status = status;
     answer->size = size;
+    answer->descriptor = -1;
     if (reason != NULL && g_strcmp0(reason, MHD_get_reason_phrase_for(status)) != 0) {
         answer->reason = g_strdup(reason);
         answer->head = g_string_new(NULL);
@@ -142,8 +146,7 @@ static Answer *
 new_with_reason(unsigned status, const char *reason, const char *content_type, GBytes *body)
 {
     Answer *answer = wrap(response_of_bytes(body), status, g_bytes_get_size(body), reason);
-    if (answer->reason != NULL)
-        answer->body = g_bytes_ref(body);
+    answer->body = g_bytes_ref(body);
     add_standing_headers(answer, content_type);
     return answer;
 }
@@ -232,6 +235,7 @@ new_from_descriptor(const RouteReply *route, AnswerCoding coding, const GzipWish
         fd = packed;
     }
     Answer *answer = wrap(MHD_create_response_from_fd64(size, fd), route->status, size, NULL);
+    answer->descriptor = fd;
     add_standing_headers(answer, route->content_type);
     if (pays)
         add_coding(answer, packed >= 0);
@@ -318,31 +322,72 @@ answer_etag_matches(const char *etag, const char *if_none_match)
 static enum MHD_Result
 copy_header(void *data, enum MHD_ValueKind kind, const char *name, const char *value)
 {
-    static const char *const kept[] = {"ETag", "Cache-Control", "Vary", "Connection"};
-    for (size_t i = 0; i < G_N_ELEMENTS(kept); i++)
-        if (g_ascii_strcasecmp(name, kept[i]) == 0)
-            MHD_add_response_header(data, name, value);
+    MHD_add_response_header(data, name, value);
     return MHD_YES;
 }
 
 static enum MHD_Result
-queue_not_modified(Answer *answer, struct MHD_Connection *connection)
+copy_header_of_not_modified(void *data, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    static const char *const kept[] = {"ETag", "Cache-Control", "Vary"};
+    for (size_t i = 0; i < G_N_ELEMENTS(kept); i++)
+        if (g_ascii_strcasecmp(name, kept[i]) == 0)
+            copy_header(data, kind, name, value);
+    return MHD_YES;
+}
+
+static struct MHD_Response *
+not_modified(const Answer *answer)
 {
     struct MHD_Response *response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-    MHD_get_response_headers(answer->response, copy_header, response);
-    enum MHD_Result queued = MHD_queue_response(connection, MHD_HTTP_NOT_MODIFIED, response);
+    MHD_get_response_headers(answer->response, copy_header_of_not_modified, response);
+    return response;
+}
+
+/* The response, for one exchange; NULL: no descriptor is left. A stream is for one exchange anyway. */
+static struct MHD_Response *
+copy_response(const Answer *answer)
+{
+    struct MHD_Response *response =
+        answer->body != NULL
+            ? response_of_bytes(answer->body)
+            : MHD_create_response_from_fd64(answer->size, fcntl(answer->descriptor, F_DUPFD_CLOEXEC, 0));
+    if (response != NULL)
+        MHD_get_response_headers(answer->response, copy_header, response);
+    return response;
+}
+
+static gboolean
+is_known(const Answer *answer, struct MHD_Connection *connection, const char *method)
+{
+    return answer->status == MHD_HTTP_OK && answer->etag != NULL &&
+           (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0) &&
+           answer_etag_matches(answer->etag, MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "If-None-Match"));
+}
+
+/* Queues RESPONSE, which is freed. */
+static enum MHD_Result
+queue(struct MHD_Response *response, struct MHD_Connection *connection, unsigned status, gboolean is_last)
+{
+    if (response == NULL)
+        return MHD_NO;
+    if (is_last)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    const enum MHD_Result queued = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
     return queued;
 }
 
 enum MHD_Result
-answer_queue(Answer *answer, struct MHD_Connection *connection, const char *method)
+answer_queue(const Answer *answer, struct MHD_Connection *connection, const char *method, gboolean is_last)
 {
-    gboolean may_be_kept = answer->status == MHD_HTTP_OK && answer->etag != NULL &&
-                           (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0);
-    if (may_be_kept &&
-        answer_etag_matches(answer->etag, MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "If-None-Match")))
-        return queue_not_modified(answer, connection);
+    if (is_known(answer, connection, method))
+        return queue(not_modified(answer), connection, MHD_HTTP_NOT_MODIFIED, is_last);
+    if (!is_last)
+        return MHD_queue_response(connection, answer->status, answer->response);
+    if (answer->stream == NULL)
+        return queue(copy_response(answer), connection, answer->status, TRUE);
+    MHD_add_response_header(answer->response, MHD_HTTP_HEADER_CONNECTION, "close");
     return MHD_queue_response(connection, answer->status, answer->response);
 }
 

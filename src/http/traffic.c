@@ -135,9 +135,7 @@ send_answer(Exchange *exchange)
     Connection *connection = exchange->connection;
     Traffic *traffic = connection->listener->traffic;
     count_unread(exchange);
-    if (exchange_is_last(exchange))
-        answer_add_header(exchange->answer, MHD_HTTP_HEADER_CONNECTION, "close");
-    Answer *answer = exchange->answer;
+    const Answer *answer = exchange->answer;
     guint64 size = answer_size(answer);
     traffic->figures.requests++;
     traffic->figures.by_class[MIN(answer_status(answer) / 100, G_N_ELEMENTS(traffic->figures.by_class)) - 1]++;
@@ -148,7 +146,7 @@ send_answer(Exchange *exchange)
     g_autoptr(GBytes) text = answer_wire_text(answer, exchange->request.method);
     if (text != NULL && send_wire_text(exchange, text))
         return MHD_NO;
-    return answer_queue(answer, exchange->mhd, exchange->request.method);
+    return answer_queue(answer, exchange->mhd, exchange->request.method, exchange_is_last(exchange));
 }
 
 /* ---- requests ---- */

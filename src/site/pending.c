@@ -267,11 +267,10 @@ make_key(PendingTable *table, const Exchange *exchange)
     return table->key->str;
 }
 
-/* An answer that closes its connection must not close those of others. */
 static gboolean
 may_share(const Exchange *exchange)
 {
-    return exchange_request(exchange)->body_size == 0 && !exchange_is_last(exchange);
+    return exchange_request(exchange)->body_size == 0;
 }
 
 Pending *

@@ -186,6 +186,40 @@ def test_nothing_follows_chunks_that_end_with_a_bare_lf(server):
         assert len(heads(read_to_the_end(connection))) == 1
 
 
+def one_answer(connection):
+    """The head of the next answer, whose body is read too."""
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        answer += connection.recv(65536)
+    head, _, body = answer.partition(b"\r\n\r\n")
+    left = int(re.search(rb"Content-Length: (\d+)", head)[1]) - len(body)
+    while left > 0:
+        left -= len(connection.recv(left))
+    return head
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_an_answer_that_ends_its_connection_ends_no_other(server, known):
+    """All clients share the answers of the page."""
+    page = [HOST.strip(), b"Accept: text/html"]
+    with connect(server) as connection:
+        connection.sendall(get(*page, path=b"/") + b"\r\n")
+        head = one_answer(connection)
+    if b" 200 " not in head.splitlines()[0]:
+        pytest.skip("jescope was built without the page: esbuild is not installed")
+    tag = [b"If-None-Match: " + re.search(rb"ETag: (\S+)", head)[1]] if known else []
+    for path, more in (b"/", tag), (b"/healthz", []):
+        with connect(server) as connection:
+            connection.sendall(get(*page, *more, b"Transfer-Encoding: chunked", path=path) + b"\r\n0\r\n\r\n" + SMUGGLED)
+            last = read_to_the_end(connection)
+        assert heads(last) == [304 if more else 200] and b"\r\nConnection: close\r\n" in last
+        with connect(server) as connection:
+            for _ in range(2):
+                connection.sendall(get(*page, path=path) + b"\r\n")
+                head = one_answer(connection)
+                assert head.startswith(b"HTTP/1.1 200 ") and b"Connection: close" not in head
+
+
 def test_http_1_0_without_host(server):
     with connect(server) as connection:
         connection.sendall(get(version=b"HTTP/1.0") + b"\r\n")
