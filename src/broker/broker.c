@@ -139,10 +139,12 @@ find_process(const BrokerRequest *request, Process *process)
     return process_look(request->pid, process) && process->start_time == request->start_time;
 }
 
-static gboolean
-has_ended(pid_t session)
+static CrowdState
+state_of(pid_t session)
 {
-    return waitpid(session, NULL, WNOHANG) != 0;
+    if (waitpid(session, NULL, WNOHANG) != 0)
+        return CROWD_ENDED;
+    return session_lingers(session) ? CROWD_LINGERS : CROWD_RUNS;
 }
 
 static void
@@ -155,7 +157,8 @@ static int
 begin_session(Broker *broker, Work *work)
 {
     const BrokerRequest *request = work->request;
-    Session session = {.request = request, .policy = broker->policy, .fds = work->fds, .n_fds = work->n_fds};
+    Session session = {
+        .request = request, .policy = broker->policy, .fds = work->fds, .n_fds = work->n_fds, .broker = getpid()};
     if (request->pid != 0 && !find_process(request, &session.process))
         return ESRCH;
     int error = session_check(&session);
@@ -164,7 +167,7 @@ begin_session(Broker *broker, Work *work)
     CrowdSession begun = {.account = request->pid != 0 ? crowd_account(&session.process) : 0,
                           .kind = (BrokerKind)request->kind,
                           .begun_us = g_get_monotonic_time()};
-    crowd_look(broker->crowd, has_ended, end_session, begun.begun_us);
+    crowd_look(broker->crowd, state_of, end_session, begun.begun_us);
     if (!crowd_has_room(broker->crowd, &begun))
         return EAGAIN;
     error = fork_session(&session, work, &begun.pid);

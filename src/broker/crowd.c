@@ -104,13 +104,16 @@ note_ended(Crowd *crowd, const Member *member)
 }
 
 void
-crowd_look(Crowd *crowd, gboolean (*has_ended)(pid_t pid), void (*give_up)(pid_t pid), gint64 now_us)
+crowd_look(Crowd *crowd, CrowdState (*state_of)(pid_t pid), void (*give_up)(pid_t pid), gint64 now_us)
 {
     for (guint i = crowd->members->len; i > 0; i--) {
         Member *member = &g_array_index(crowd->members, Member, i - 1);
-        if (has_ended(member->session.pid)) {
+        const CrowdState state = state_of(member->session.pid);
+        if (state == CROWD_ENDED) {
             note_ended(crowd, member);
             g_array_remove_index_fast(crowd->members, i - 1);
+        } else if (state == CROWD_LINGERS && !member->stuck) {
+            note_stuck(crowd, member);
         } else if (!member->stuck && is_over(&member->session, now_us)) {
             give_up(member->session.pid);
             note_stuck(crowd, member);

@@ -2,8 +2,8 @@
 /*
  * Limits the sessions of the broker, each a process of root, so that a compromised server, or processes that delay
  * their sessions, cannot use up root's processes, and so that those of some users leave room for others. A session is
- * stuck once its process has delayed it for longer than its client waits; one that waits for a file system's answer
- * does not end by SIGKILL.
+ * stuck once its process has delayed it for longer than its client waits, or what it has started for longer than its
+ * answer; what waits for a file system's answer does not end by SIGKILL.
  *
  * Times are monotonic. Not thread-safe.
  */
@@ -37,8 +37,14 @@ guint64 crowd_account(const Process *process);
 Crowd *crowd_new(void);
 void crowd_free(Crowd *crowd);
 
-/* Forgets the sessions that HAS_ENDED, and calls GIVE_UP once for each that is stuck now. */
-void crowd_look(Crowd *crowd, gboolean (*has_ended)(pid_t pid), void (*give_up)(pid_t pid), gint64 now_us);
+typedef enum {
+    CROWD_RUNS,
+    CROWD_LINGERS, /* it has answered, and only waits for processes that it has started and killed */
+    CROWD_ENDED,
+} CrowdState;
+
+/* Forgets the sessions that have ended, and calls GIVE_UP once for each that has become stuck and does not linger. */
+void crowd_look(Crowd *crowd, CrowdState (*state_of)(pid_t pid), void (*give_up)(pid_t pid), gint64 now_us);
 
 /* Whether SESSION, whose pid does not count, may begin. */
 gboolean crowd_has_room(const Crowd *crowd, const CrowdSession *session);

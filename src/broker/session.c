@@ -3,6 +3,7 @@
 
 #include "confine/aside.h"
 #include "confine/channel.h"
+#include "confine/death-signal.h"
 #include "routes/render.h"
 #include "service/scan.h"
 #include "target/agent.h"
@@ -26,11 +27,29 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
     OPTIONS_MAX = 64,
+    END_MS = 1000, /* time to end for what a report has left */
+    END_STEP_MS = 20,
 };
+
+/* ---- what is left ---- */
+
+/* The broker sees it in the kernel's table of processes. */
+static void
+session_linger(void)
+{
+    setpgid(0, 0);
+}
+
+gboolean
+session_lingers(pid_t session)
+{
+    return getpgid(session) == session;
+}
 
 /* ---- policy ---- */
 
@@ -240,6 +259,42 @@ run_own_dump(const Session *session, int socket)
     answer(socket, may_have_own_dump(session, roots) ? own_dump_store(&wanted) : EPERM, -1);
 }
 
+/* ---- reports ---- */
+
+/* A report ends with the session, and the session with the server. */
+static void
+begin_rendering(const Session *session)
+{
+    death_signal_bind(session->broker);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+/* Whether what is left of a report, which has been killed, ends in time. */
+static gboolean
+have_children_ended(void)
+{
+    const gint64 until = g_get_monotonic_time() + END_MS * 1000;
+    pid_t ended;
+    while ((ended = waitpid(-1, NULL, WNOHANG)) > 0 || (ended == 0 && g_get_monotonic_time() < until))
+        if (ended == 0)
+            g_usleep(END_STEP_MS * 1000);
+    return ended < 0;
+}
+
+/* A process of a report that waits for a file system's answer does not end by SIGKILL: the session stays as long as it
+ * does, so that the broker counts it. */
+static void
+finish_rendering(int socket, const ChannelMessage *message)
+{
+    channel_send(socket, message);
+    close(socket);
+    if (have_children_ended())
+        return;
+    session_linger();
+    while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+        continue;
+}
+
 /* A server that was taken over may have forged the dump. Of the files that the dump names, only those are opened that
  * the process has mapped or that every user may read. */
 static void
@@ -263,10 +318,10 @@ run_render(const Session *session, int socket)
     guint n = 0;
     for (const char *text = title + strlen(title) + 1; *text != '\0' && n < OPTIONS_MAX - 1; text += strlen(text) + 1)
         options[n++] = text;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* the report ends with us, and we with the server */
+    begin_rendering(session);
     rendered.result = render_report(&setup, &rendering, &message.fds[0], &rendered.failure);
     message.n_fds = rendered.result == OUTCOME_DONE ? 1 : 0;
-    channel_send(socket, &message);
+    finish_rendering(socket, &message);
 }
 
 static void
@@ -289,10 +344,10 @@ run_growth(const Session *session, int socket)
         ids[i] = g_ascii_strtoull(text, NULL, 10);
     for (; *text != '\0' && n < OPTIONS_MAX - 1; text += strlen(text) + 1)
         options[n++] = text;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* as for a report */
+    begin_rendering(session);
     rendered.result = render_growth(&setup, &wanted, &message.fds[0], &rendered.failure);
     message.n_fds = rendered.result == OUTCOME_DONE ? 1 : 0;
-    channel_send(socket, &message);
+    finish_rendering(socket, &message);
 }
 
 /* ---- long sessions ---- */
@@ -344,10 +399,10 @@ run_examination(const Session *session, int socket)
                                       .kept = session->n_fds > 0 ? session->fds[0] : -1};
     BrokerRendered rendered = {0};
     ChannelMessage message = {.bytes = &rendered, .size = sizeof(rendered)};
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* as for a report */
+    begin_rendering(session);
     rendered.result = render_examination(&setup, &wanted, &message.fds[0], &rendered.failure);
     message.n_fds = rendered.result == OUTCOME_DONE ? 1 : 0;
-    channel_send(socket, &message);
+    finish_rendering(socket, &message);
 }
 
 /* Opens the target if the operator has named it. */

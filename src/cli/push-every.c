@@ -7,6 +7,7 @@
 #include "cli/supervisor.h"
 
 #include "confine/account.h"
+#include "confine/death-signal.h"
 #include "confine/keyed-hash.h"
 #include "confine/rights.h"
 #include "target/candidates.h"
@@ -15,7 +16,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,9 +97,8 @@ begin_sender(const PushEvery *every, const Interrupt *interrupt, GError **error)
 {
     pid_t parent = getpid(), pid = fork();
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() == parent)
-            send_until_signal(every, interrupt);
+        death_signal_bind(parent);
+        send_until_signal(every, interrupt);
         _exit(STATUS_DONE);
     }
     if (pid < 0)

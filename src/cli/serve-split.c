@@ -3,6 +3,7 @@
 
 #include "broker/client.h"
 #include "cli/command.h"
+#include "confine/death-signal.h"
 #include "confine/walk.h"
 
 #include <errno.h>
@@ -227,18 +228,13 @@ become(const ServeUser *user, GError **error)
     return FALSE;
 }
 
-/* The kernel clears the signal for the parent's end when the process becomes another user. */
 static gboolean
-become_below(pid_t parent, const ServeUser *user, GError **error)
+become_below(const ServeUser *user, GError **error)
 {
-    int signal_number = 0;
-    prctl(PR_GET_PDEATHSIG, &signal_number);
-    if (!become(user, error))
-        return FALSE;
-    prctl(PR_SET_PDEATHSIG, signal_number);
-    if (signal_number != 0 && getppid() != parent)
-        raise(signal_number);
-    return TRUE;
+    const DeathSignal death = death_signal_get();
+    const gboolean became = become(user, error);
+    death_signal_keep(&death);
+    return became;
 }
 
 gboolean
@@ -251,7 +247,7 @@ serve_split_finish(int socket, const ServeUser *user, const ServePaths *paths, G
         give_own(paths->blackbox, user);
     for (guint i = 0; paths->pushes != NULL && i < paths->pushes->len; i++)
         give_own(((const ServicePush *)paths->pushes->pdata[i])->queue, user);
-    if (!serve_privileges_empty_bounding_set(error) || !become_below(getppid(), user, error) ||
+    if (!serve_privileges_empty_bounding_set(error) || !become_below(user, error) ||
         !serve_privileges_reduce(SERVE_NEEDS_NOTHING | SERVE_HOLDS_SECRETS, error))
         return FALSE;
     broker_client_init(socket);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/supervisor.h"
 
+#include "confine/death-signal.h"
 #include "confine/thread-calls.h"
 #include "target/process.h"
 
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -381,17 +381,9 @@ is_supervised(const char *operand)
 }
 
 static void
-end_with(pid_t parent)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(EXIT_FAILURE);
-}
-
-static void
 become_supervised(pid_t parent, const int written[OUTPUTS])
 {
-    end_with(parent);
+    death_signal_bind(parent);
     for (int i = 0; i < OUTPUTS; i++)
         if (written[i] >= 0)
             dup2(written[i], STDOUT_FILENO + i);
@@ -461,7 +453,7 @@ wait_for_work(pid_t child, int pidfd)
         why = look(&watched);
     g_hash_table_unref(watched.calls);
     if (why != NULL) {
-        kill(child, SIGKILL);
+        kill(-child, SIGKILL);
         poll(&end, 1, END_MS);
     }
     return why;
@@ -489,8 +481,9 @@ supervisor_run(pid_t pid, void (*work)(gpointer data), gpointer data)
         work(data);
         return NULL;
     }
+    setpgid(child, 0); /* also of its own readers, which a child that waits for a file keeps from ending */
     if (child == 0) {
-        end_with(self);
+        death_signal_bind(self);
         discard_output();
         work(data);
         _exit(EXIT_SUCCESS);

@@ -3,6 +3,7 @@
 
 #include "confine/account.h"
 #include "confine/child.h"
+#include "confine/death-signal.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -462,7 +463,7 @@ run_child(const Job *job, ChannelMessage *answer)
     if (child < 0)
         return (Outcome){.end = ASIDE_NOT_BEGUN};
     if (child == 0) {
-        child_bind(self);
+        death_signal_bind(self);
         job->work(job->data, answer);
         _exit(channel_send(socket, answer) ? 0 : 1);
     }
@@ -507,7 +508,7 @@ aside_close(int fd, uid_t user)
     const pid_t self = getpid();
     const pid_t child = fork();
     if (child == 0) {
-        child_bind(self);
+        death_signal_bind(self);
         for (;;)
             pause();
     }

@@ -4,19 +4,9 @@
 #include "confine/sandbox.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-void
-child_bind(pid_t parent)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(1);
-}
 
 static int
 compare_ints(const void *a, const void *b)

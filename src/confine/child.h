@@ -6,9 +6,6 @@
 #include <gio/gio.h>
 #include <sys/types.h>
 
-/* Makes the calling child end with its parent; ends it immediately if the parent has ended. */
-void child_bind(pid_t parent);
-
 /* Closes all descriptors of the calling process except the n at kept; negative ones are ignored. */
 void child_keep_only(const int *kept, guint n);
 

@@ -2,6 +2,7 @@
 #include "confine/confined.h"
 
 #include "confine/child.h"
+#include "confine/death-signal.h"
 #include "confine/opener.h"
 #include "confine/sandbox.h"
 #include "confine/thread-calls.h"
@@ -107,7 +108,7 @@ run_child(const Confined *confined, const Child *child, pid_t parent)
 {
     g_autoptr(GError) failure = NULL;
     int status = -1;
-    child_bind(parent);
+    death_signal_bind(parent);
     const int content = keep_descriptors(confined, child);
     opener_ask_at(child->asks, content);
     if (confined->seconds != 0)

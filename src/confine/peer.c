@@ -2,6 +2,7 @@
 #include "confine/peer.h"
 
 #include "confine/child.h"
+#include "confine/death-signal.h"
 #include "confine/sandbox.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 static void G_GNUC_NORETURN
 run_child(int socket, pid_t parent, PeerWork *work, const PeerLimits *limits)
 {
-    child_bind(parent);
+    death_signal_bind(parent);
     child_keep_only(&socket, 1);
     if (limits->seconds != 0)
         sandbox_limit_time(limits->seconds);

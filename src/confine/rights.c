@@ -227,9 +227,11 @@ rights_enter(const Rights *rights, RightsBefore *before)
     if (before->capabilities == 0)
         return TRUE;
     before->groups = get_groups();
+    before->death = death_signal_get();
     before->switched = TRUE;
     gboolean became = set_groups(rights->groups) && set_ids(rights->uid, rights->gid);
     before->lowered = set_effective_capabilities(effective_capabilities() & ~OVERRIDING);
+    death_signal_keep(&before->death);
     return became;
 }
 
@@ -247,6 +249,8 @@ rights_leave(RightsBefore *before)
 {
     if (before->switched && !take_back(before))
         g_error("cannot restore the rights of this process");
+    if (before->switched)
+        death_signal_keep(&before->death);
     g_clear_pointer(&before->groups, g_array_unref);
 }
 

@@ -6,6 +6,8 @@
 #ifndef JESCOPE_CONFINE_RIGHTS_H
 #define JESCOPE_CONFINE_RIGHTS_H
 
+#include "confine/death-signal.h"
+
 #include <glib.h>
 #include <sys/types.h>
 
@@ -66,6 +68,7 @@ void rights_clear(Rights *rights);
  */
 typedef struct {
     gboolean switched, lowered;
+    DeathSignal death;
     GArray *groups;
     guint64 capabilities;
 } RightsBefore;

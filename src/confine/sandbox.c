@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "confine/sandbox.h"
 
+#include "confine/death-signal.h"
 #include "confine/rights.h"
 
 #include <errno.h>
@@ -314,12 +315,11 @@ sandbox_enter(GError **error)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
         return failed("no_new_privs", errno, error);
     rights_remember_caller();
-    int death = 0; /* the signal on the parent's end, which the kernel clears when the user id changes */
-    prctl(PR_GET_PDEATHSIG, &death);
+    const DeathSignal death = death_signal_get();
     if (!drop_user(error))
         return FALSE;
     drop_capabilities();
-    prctl(PR_SET_PDEATHSIG, death);
+    death_signal_keep(&death);
     set_limits();
     if (!COMPLETE)
         return TRUE;

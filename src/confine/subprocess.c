@@ -2,6 +2,7 @@
 #include "confine/subprocess.h"
 
 #include "confine/child.h"
+#include "confine/death-signal.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -16,7 +17,7 @@ run_child(const Subprocess *subprocess, int socket, pid_t parent, ChannelMessage
 {
     const int kept[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, socket};
     struct rlimit size;
-    child_bind(parent);
+    death_signal_bind(parent);
     child_keep_only(kept, G_N_ELEMENTS(kept));
     signal(SIGXFSZ, SIG_IGN); /* so that the library removes what it has begun */
     getrlimit(RLIMIT_FSIZE, &size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/layout.h"
 
+#include "confine/death-signal.h"
 #include "confine/sandbox.h"
 #include "report/report.h"
 
@@ -11,7 +12,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -127,8 +127,8 @@ run_child(int graph, int drawing, rlim_t memory, pid_t parent)
     FILE *out = fdopen(drawing, "w");
     guint8 status = LAYOUT_NO_OUTPUT;
 
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent || null < 0 || !out)
+    death_signal_bind(parent);
+    if (null < 0 || !out)
         _exit(LAYOUT_NO_OUTPUT);
     dup2(null, STDIN_FILENO);
     dup2(null, STDERR_FILENO);

@@ -92,6 +92,7 @@ typedef struct {
     int descriptors[N_DESCRIPTORS]; /* in the parent; -1: none */
     struct rlimit limits[4];
     int exec_error;
+    pid_t parent;
     char program_text[TEXT_MAX];
     char texts[8][TEXT_MAX / 8];
 } Child;
@@ -192,7 +193,8 @@ run_child(void *data)
     Child *child = data;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     become_modest(child);
-    if (place_descriptors(child)) {
+    /* Its own group, which ends with it: what it has started may wait for a file that is never read. */
+    if (setpgid(0, 0) == 0 && getppid() == child->parent && place_descriptors(child)) {
         reset_signals();
         execve(child->program, child->arguments, child->environment);
     }
@@ -365,28 +367,37 @@ read_status(const RenderSetup *setup, int pipe, int pidfd, bool *in_time)
     }
 }
 
-/* The host may have waited for the child already, or let the kernel do so: then there is nothing to wait for. Returns
- * the signal that ended it, 0: none or unknown. */
+/* waitid(2) with FLAGS. False: the host may have waited for the child already, or let the kernel do so. */
+static bool
+wait_for_child(pid_t pid, int pidfd, int flags, siginfo_t *ended)
+{
+    int result;
+    do {
+        result = pidfd >= 0 ? waitid(P_PIDFD, (id_t)pidfd, ended, WEXITED | __WALL | flags)
+                            : waitid(P_PID, (id_t)pid, ended, WEXITED | __WALL | flags);
+    } while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
+/* Ends the child and all that it has started. The id of a group is certain until the child has been waited for. */
+static void
+kill_group(pid_t pid, int pidfd)
+{
+    siginfo_t ended = {0};
+    if (wait_for_child(pid, pidfd, WNOWAIT | WNOHANG, &ended))
+        kill(-pid, SIGKILL);
+}
+
+/* Ends what the child has left. Returns the signal that ended it, 0: none or unknown. */
 static int
 reap(pid_t pid, int pidfd)
 {
     siginfo_t ended = {0};
-    int result;
-    do {
-        result = pidfd >= 0 ? waitid(P_PIDFD, (id_t)pidfd, &ended, WEXITED | __WALL)
-                            : waitid(P_PID, (id_t)pid, &ended, WEXITED | __WALL);
-    } while (result != 0 && errno == EINTR);
-    bool by_signal = result == 0 && (ended.si_code == CLD_KILLED || ended.si_code == CLD_DUMPED);
+    if (wait_for_child(pid, pidfd, WNOWAIT, &ended))
+        kill_group(pid, pidfd);
+    bool by_signal =
+        wait_for_child(pid, pidfd, 0, &ended) && (ended.si_code == CLD_KILLED || ended.si_code == CLD_DUMPED);
     return by_signal ? ended.si_status : 0;
-}
-
-static void
-kill_child(pid_t pid, int pidfd)
-{
-    if (pidfd >= 0)
-        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
-    else
-        kill(pid, SIGKILL);
 }
 
 /* Readers do not know the child's descriptors. */
@@ -478,6 +489,7 @@ run(Child *child, const RenderSetup *setup, int status_pipe, Failure *failure)
         return fail(failure, OUTCOME_SYSTEM, errno, "no memory for a child");
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    child->parent = getpid();
     pid_t pid = clone(run_child, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, child, &pidfd);
     int error = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -489,7 +501,7 @@ run(Child *child, const RenderSetup *setup, int status_pipe, Failure *failure)
         return fail(failure, OUTCOME_SYSTEM, error, "cannot start a child process");
     int status = read_status(setup, status_pipe, pidfd, &in_time);
     if (!in_time)
-        kill_child(pid, pidfd);
+        kill_group(pid, pidfd);
     int signal_number = reap(pid, pidfd);
     if (pidfd >= 0)
         close(pidfd);

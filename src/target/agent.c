@@ -2,6 +2,7 @@
 #include "target/agent.h"
 
 #include "confine/aside.h"
+#include "confine/death-signal.h"
 #include "confine/rights.h"
 #include "target/diagnosis.h"
 #include "target/discovery.h"
@@ -135,7 +136,10 @@ lacks_root(const Process *process)
 static gboolean
 set_effective_user(uid_t user)
 {
-    return user == (uid_t)-1 || syscall(SYS_setresuid, (uid_t)-1, user, (uid_t)-1) == 0;
+    const DeathSignal death = death_signal_get();
+    const gboolean set = user == (uid_t)-1 || syscall(SYS_setresuid, (uid_t)-1, user, (uid_t)-1) == 0;
+    death_signal_keep(&death);
+    return set;
 }
 
 /* Opens the directory, so that the one that was checked is used and the address fits into sockaddr_un for any path. A

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tui/replay-ask.h"
 
+#include "confine/death-signal.h"
 #include "routes/render.h"
 #include "tui/route-ask.h"
 #include "wire/transfer.h"
@@ -10,7 +11,6 @@
 #include <glib-unix.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -163,12 +163,13 @@ ReplayAsk *
 replay_ask(const ReplayMoment *moment, const ReplayQuestion *question, ReplayAnswer answer, gpointer data)
 {
     int ends[2] = {-1, -1};
+    const pid_t self = getpid();
     ReplayAsk *ask = g_new0(ReplayAsk, 1);
     *ask = (ReplayAsk){.id = question->id, .child = -1, .got = g_string_new(NULL), .answer = answer, .data = data};
     if (pipe2(ends, O_CLOEXEC) == 0)
         ask->child = fork();
     if (ask->child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        death_signal_bind(self);
         run_child(moment, question, ends[1]);
     }
     ask->descriptor = ends[0];

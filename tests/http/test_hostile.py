@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import socket
@@ -35,6 +36,7 @@ BUSY = 4  # requests that wait, of those of test_end_under_load
 END_S = 120
 RECORD_S = 60  # 12, and 5 for a user, and its own work on a busy machine; 5 for each of 20 would be more
 LOCKED = 18  # targets; there are 16 threads for short requests
+ENDS_S = 15  # shorter than the 30 s for which a reader is waited for
 HONEST_S = 10  # of patience with an honest answer; that of a server that does not share fairly is half a minute and more
 
 
@@ -288,6 +290,30 @@ def test_a_program_file_that_opens_and_is_never_read(folder):
         (folder / "place/stop").write_text("reads")
         done = jescope(folder, "report", "./dump.heap", f"--pid={process.pid}", check=False)
         assert done.returncode == 1 and "has not answered for 30 s; it is in a file system that another user answers for" in done.stderr, done
+
+
+def children(pid):
+    return [int(child) for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
+
+
+def waits_for_an_answer(pid):
+    """Whether a thread waits for a file system of a user."""
+    return any(path.read_text() == "request_wait_answer" for path in pathlib.Path(f"/proc/{pid}/task").glob("*/wchan"))
+
+
+def test_a_report_ends_with_its_supervisor(folder):
+    """The process that has opened files with the rights of another user, although its reader cannot end."""
+    folder.chmod(0o755)
+    with program_of_slow_files(folder) as (process, _):
+        jescope(folder, "dump", process.pid, "-o", "dump.heap")
+        (folder / "place/stop").write_text("reads")
+        with started([JESCOPE, "report", "./dump.heap", f"--pid={process.pid}"], env=environment(folder), cwd=folder, stderr=subprocess.PIPE) as supervisor:
+            wait_for(lambda: any(map(waits_for_an_answer, [reader for child in children(supervisor.pid) for reader in children(child)])), "a file is read")
+            (child,) = children(supervisor.pid)
+            end = os.pidfd_open(child)
+            supervisor.kill()
+            assert select.select([end], [], [], ENDS_S)[0]
+            os.close(end)
 
 
 def test_push_goes_on_beside_program_files_that_do_not_answer(folder, profiled):  # noqa: F811

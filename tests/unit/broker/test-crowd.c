@@ -14,16 +14,22 @@ static const gint64 second = G_USEC_PER_SEC;
 static pid_t last_pid;
 static guint given_up;
 
-static gboolean
+static CrowdState
 never(pid_t pid)
 {
-    return FALSE;
+    return CROWD_RUNS;
 }
 
-static gboolean
+static CrowdState
 always(pid_t pid)
 {
-    return TRUE;
+    return CROWD_ENDED;
+}
+
+static CrowdState
+linger(pid_t pid)
+{
+    return CROWD_LINGERS;
 }
 
 static void
@@ -33,10 +39,10 @@ count_given_up(pid_t pid)
 }
 
 static void
-look(Crowd *crowd, gboolean (*has_ended)(pid_t pid), gint64 now_us)
+look(Crowd *crowd, CrowdState (*state_of)(pid_t pid), gint64 now_us)
 {
     given_up = 0;
-    crowd_look(crowd, has_ended, count_given_up, now_us);
+    crowd_look(crowd, state_of, count_given_up, now_us);
 }
 
 static gboolean
@@ -67,6 +73,22 @@ test_own_dumps(void)
     g_assert_false(begin(crowd, 1000, BROKER_OPEN, 92 * second));
     look(crowd, always, 93 * second);
     g_assert_true(begin(crowd, 1000, BROKER_OPEN, 93 * second));
+    crowd_free(crowd);
+}
+
+/* What a report has started may wait for a file that is never read, and keeps its memory. */
+static void
+test_left_by_reports(void)
+{
+    Crowd *crowd = crowd_new();
+    guint n = 0;
+    for (; begin(crowd, 1000, BROKER_RENDER, 0); n++)
+        look(crowd, linger, 0);
+    g_assert_cmpuint(n, ==, CROWD_STUCK);
+    g_assert_cmpuint(given_up, ==, 0);
+    g_assert_true(begin(crowd, 1001, BROKER_RENDER, 0));
+    look(crowd, always, second);
+    g_assert_true(begin(crowd, 1000, BROKER_RENDER, second));
     crowd_free(crowd);
 }
 
@@ -165,6 +187,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/broker/crowd/own-dumps", test_own_dumps);
+    g_test_add_func("/broker/crowd/left-by-reports", test_left_by_reports);
     g_test_add_func("/broker/crowd/many-users", test_many_users);
     g_test_add_func("/broker/crowd/no-longer-prompt", test_no_longer_prompt);
     g_test_add_func("/broker/crowd/subordinate-ids", test_subordinate_ids); /* before the file is read */

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "confine/rights.h"
 
+#include <fcntl.h>
 #include <glib/gstdio.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { OTHER_USER = 65533 };
@@ -91,6 +95,47 @@ test_another_user(Fixture *fixture, gconstpointer data)
     g_assert_false(alone(fixture, "of-other/../absent"));
 }
 
+enum { READY = 'r', SIGNAL_MS = 60000 };
+
+/* A child of a child of this process: ready for its parent's end after it has opened a file with a user's rights. */
+static void G_GNUC_NORETURN
+act_for_another(pid_t parent, int end)
+{
+    const Rights rights = {.limited = TRUE, .uid = OTHER_USER, .gid = OTHER_USER};
+    RightsBefore before;
+    death_signal_bind(parent);
+    rights_enter(&rights, &before);
+    rights_leave(&before);
+    (void)!write(end, &(char){READY}, 1);
+    for (;;)
+        pause();
+}
+
+/* The kernel clears the signal for it with each change of the user. */
+static void
+test_ends_with_its_parent(Fixture *fixture, gconstpointer data)
+{
+    int ends[2];
+    char byte = 0;
+    g_assert_no_errno(pipe2(ends, O_CLOEXEC));
+    const pid_t parent = fork();
+    if (parent == 0) {
+        const pid_t self = getpid();
+        if (fork() == 0)
+            act_for_another(self, ends[1]);
+        for (;;)
+            pause();
+    }
+    close(ends[1]);
+    g_assert_cmpint(read(ends[0], &byte, 1), ==, 1);
+    g_assert_cmpint(byte, ==, READY);
+    g_assert_no_errno(kill(parent, SIGKILL));
+    g_assert_cmpint(waitpid(parent, NULL, 0), ==, parent);
+    struct pollfd closed = {.fd = ends[0]}; /* by the end of both */
+    g_assert_cmpint(poll(&closed, 1, SIGNAL_MS), ==, 1);
+    close(ends[0]);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -98,5 +143,6 @@ main(int argc, char **argv)
     g_test_add("/rights/ours", Fixture, NULL, set_up, test_ours, tear_down);
     g_test_add("/rights/shared", Fixture, NULL, set_up, test_shared, tear_down);
     g_test_add("/rights/another-user", Fixture, NULL, set_up, test_another_user, tear_down);
+    g_test_add("/rights/ends-with-its-parent", Fixture, NULL, set_up, test_ends_with_its_parent, tear_down);
     return g_test_run();
 }

@@ -10,10 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { DEADLINE_S = 60 };
 
 static int
 open_dump(void)
@@ -147,6 +150,35 @@ test_ends_what_takes_too_long(void)
     rmdir(folder);
 }
 
+/* What it has started ends too, whether it is ended or ends by itself. */
+static void
+test_ends_what_the_child_has_left(void)
+{
+    static const char *const ends[] = {"exec sleep 1000", "exit 1"};
+    g_autofree char *folder = g_dir_make_tmp("render-XXXXXX", NULL);
+    g_autofree char *program = g_build_filename(folder, "jescope", NULL);
+    g_autofree char *path = g_build_filename(folder, "pid", NULL);
+    const RenderSetup setup = {.program = program, .seconds = 1};
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    for (gsize i = 0; i < G_N_ELEMENTS(ends); i++) {
+        g_autofree char *script = g_strdup_printf("#!/bin/sh\nsleep 1000 &\necho $! > ${0%%/*}/pid\n%s\n", ends[i]);
+        g_autofree char *pid = NULL, *text = NULL;
+        Failure failure;
+        g_assert_true(g_file_set_contents_full(program, script, -1, 0, 0755, NULL));
+        g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, OUTCOME_SYSTEM);
+        g_assert_true(g_file_get_contents(path, &pid, NULL, NULL));
+        const gint64 until = g_get_monotonic_time() + DEADLINE_S * G_USEC_PER_SEC;
+        pid_t ended;
+        while ((ended = waitpid(atoi(pid), NULL, WNOHANG)) == 0 && g_get_monotonic_time() < until)
+            g_usleep(1000);
+        g_assert_cmpint(ended, ==, atoi(pid));
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    unlink(path);
+    unlink(program);
+    rmdir(folder);
+}
+
 /* A process that the host has forked holds the pipe open; that the child has ended is noticed all the same. */
 static void
 test_is_not_held_up_by_other_children(void)
@@ -154,7 +186,7 @@ test_is_not_held_up_by_other_children(void)
     g_autofree char *folder = g_dir_make_tmp("render-XXXXXX", NULL);
     g_autofree char *program = g_build_filename(folder, "jescope", NULL);
     static const char script[] = "#!/bin/sh\n"
-                                 "sleep 1000 &\n"
+                                 "setsid sleep 1000 &\n"
                                  "echo $! > ${0%/*}/pid\n"
                                  "echo 'jescope: no luck' >&2\n"
                                  "exit 1\n";
@@ -335,6 +367,7 @@ main(int argc, char **argv)
     g_test_add_func("/routes/render/finds-growth", test_finds_growth);
     g_test_add_func("/routes/render/tells-what-was-wrong", test_tells_what_was_wrong);
     g_test_add_func("/routes/render/ends-what-takes-too-long", test_ends_what_takes_too_long);
+    g_test_add_func("/routes/render/ends-what-the-child-has-left", test_ends_what_the_child_has_left);
     g_test_add_func("/routes/render/is-not-held-up-by-other-children", test_is_not_held_up_by_other_children);
     g_test_add_func("/routes/render/gives-the-child-nothing-else", test_gives_the_child_nothing_else);
     g_test_add_func("/routes/render/does-not-need-wait", test_does_not_need_wait);
