@@ -107,10 +107,8 @@ open_path(Output *output, OutputAccess access)
         output->kind = OUTPUT_STDOUT;
         return STDOUT_FILENO;
     }
-    struct stat st;
-    if (stat(output->path, &st) == 0)
-        return open_existing(output);
-    return errno == ENOENT ? open_new(output, access) : -1;
+    const int fd = open_existing(output);
+    return fd < 0 && errno == ENOENT ? open_new(output, access) : fd;
 }
 
 static void

@@ -2,7 +2,6 @@
 #include "confine/input-file.h"
 
 #include "confine/rights.h"
-#include "confine/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -74,6 +73,16 @@ open_other(const Walk *walk, const struct stat *status, GError **error)
     return open_found(walk, 0, error);
 }
 
+const char *
+input_file_objection(const Walk *walk, const struct stat *status)
+{
+    if (walk->led && walk_is_of_proc(walk->at)) /* what his process shows may be memory that he keeps from being read */
+        return "a link of another user leads there; it is a file of /proc";
+    if (walk->led && (walk->several || walk->leader != status->st_uid))
+        return "a link of another user leads there, and the file is not his; name the file itself";
+    return NULL;
+}
+
 typedef enum {
     WANTED_ANY,     /* what input_file_open() allows */
     WANTED_REGULAR, /* a regular file */
@@ -88,11 +97,9 @@ open_walked(const Walk *walk, Wanted wanted, GError **error)
     if (!S_ISREG(status.st_mode))
         return wanted == WANTED_ANY ? open_other(walk, &status, error)
                                     : set_refused(error, EINVAL, "it is not a regular file");
-    if (walk->led && walk_is_of_proc(walk->at)) /* what his process shows may be memory that he keeps from being read */
-        return set_refused(error, EPERM, "a link of another user leads there; it is a file of /proc");
-    if (walk->led && (walk->several || walk->leader != status.st_uid))
-        return set_refused(error, EPERM,
-                           "a link of another user leads there, and the file is not his; name the file itself");
+    const char *objection = input_file_objection(walk, &status);
+    if (objection != NULL)
+        return set_refused(error, EPERM, objection);
     return open_found(walk, O_NONBLOCK, error); /* a lease would delay it by 45 s */
 }
 
@@ -101,7 +108,7 @@ open_once(const char *path, Wanted wanted, GError **error)
 {
     Walk walk;
     const int code = walk_to(&walk, path, WALK_FAILS);
-    const int fd = code != 0 ? set_refused(error, code, g_strerror(code)) : open_walked(&walk, wanted, error);
+    const int fd = code != 0 ? set_refused(error, code, walk_strerror(code)) : open_walked(&walk, wanted, error);
     walk_end(&walk);
     return fd;
 }

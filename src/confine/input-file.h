@@ -6,6 +6,8 @@
 #ifndef JESCOPE_CONFINE_INPUT_FILE_H
 #define JESCOPE_CONFINE_INPUT_FILE_H
 
+#include "confine/walk.h"
+
 #include <gio/gio.h>
 
 /* Opens PATH for reading. -1 with an error that does not name PATH, unless PATH leads to
@@ -16,6 +18,11 @@ int input_file_open(const char *path, GError **error);
 
 /* The same, but only a regular file. */
 int input_file_open_regular(const char *path, GError **error);
+
+/* Why the links of other users by which WALK came to a regular file of STATUS must not be followed; NULL: they may be.
+ * For those who let others open the file. */
+struct stat;
+const char *input_file_objection(const Walk *walk, const struct stat *status);
 
 /* Lets this process open as many files as it may at most (RLIMIT_NOFILE). FALSE: it may open no more than before.
  * input_file_open() does it where it has to. */

@@ -93,7 +93,7 @@ step(Walk *walk, const char *component)
         return step_to(walk, next);
     int code = 0;
     if (walk_is_of_proc(next)) {
-        code = step_to(walk, openat(walk->at, component, O_PATH | O_CLOEXEC));
+        code = walk->led ? EREMOTE : step_to(walk, openat(walk->at, component, O_PATH | O_CLOEXEC));
         walk->by_magic = TRUE;
     } else {
         code = follow_link(walk, next, status.st_uid);

@@ -25,7 +25,10 @@ typedef enum {
     WALK_MAKES_DIRECTORIES, /* of mode 0700 */
 } WalkMissing;
 
-/* What PATH names is then open in WALK, unread (O_PATH). 0 or errno. To be ended in any case. */
+/* What PATH names is then open in WALK, unread (O_PATH). To be ended in any case. 0 or errno: EREMOTE if a link of
+ * another user leads to one of /proc, which could lead on to a file system that this user has mounted and that never
+ * answers
+ * (/proc/PID/root). */
 int walk_to(Walk *walk, const char *path, WalkMissing missing);
 
 void walk_end(Walk *walk);
@@ -33,7 +36,7 @@ void walk_end(Walk *walk);
 /* The directory PATH, to write to (O_PATH); -1 with errno, which is EREMOTE if a link of another user leads there. */
 int walk_open_directory(const char *path, WalkMissing missing);
 
-/* g_strerror() of the two. */
+/* g_strerror() of these. */
 const char *walk_strerror(int code);
 
 /* The path of FD without links, to be freed, or NULL. */

@@ -77,10 +77,38 @@ test_to_write(void)
     g_assert_no_errno(rmdir(folder));
 }
 
+/* What his process has mounted there may never answer: nothing is opened behind such a link. */
+static void
+test_links_of_proc(void)
+{
+    static const char *const places[] = {"/proc/self/root", "/proc/self/cwd/.", "/proc/thread-self/root/proc"};
+    if (geteuid() != 0) {
+        g_test_skip("only root has links of other users");
+        return;
+    }
+    g_autofree char *folder = g_dir_make_tmp("jescope-test-XXXXXX", NULL);
+    g_assert_no_errno(chdir(folder));
+    for (gsize i = 0; i < G_N_ELEMENTS(places); i++) {
+        Walk walk;
+        add_link("own", places[i], 0);
+        g_assert_cmpint(walk_to(&walk, "own", WALK_FAILS), ==, 0);
+        walk_end(&walk);
+        g_assert_no_errno(unlink("own"));
+        add_link("his", places[i], SOMEBODY);
+        g_assert_cmpint(walk_to(&walk, "his", WALK_FAILS), ==, EREMOTE);
+        g_assert_true(walk_is_of_proc(walk.at));
+        walk_end(&walk);
+        g_assert_no_errno(unlink("his"));
+    }
+    g_assert_no_errno(chdir("/"));
+    g_assert_no_errno(rmdir(folder));
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/walk/to-write", test_to_write);
+    g_test_add_func("/walk/links-of-proc", test_links_of_proc);
     return g_test_run();
 }
