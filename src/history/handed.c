@@ -23,8 +23,8 @@ static struct {
     /* The path in two parts: another user may own the directory, and replace it with a link to one of root's. */
     int directory;
     char *name;
-    gboolean resolved; /* the path has no links */
-    gboolean foreign;  /* it is another user's */
+    int code;         /* errno: there is no file to open */
+    gboolean foreign; /* it is another user's */
     gboolean confined;
 } handed = {.directory = -1};
 
@@ -95,7 +95,7 @@ open_beside(const char *ending, int access)
 static int
 open_itself(int access)
 {
-    const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (handed.resolved ? O_NOFOLLOW : 0);
+    const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW;
     return openat(handed.directory, handed.name, (access & O_PATH) | flags);
 }
 
@@ -107,8 +107,10 @@ open_for_child(const OpenerQuestion *question, OpenerAnswer *answer)
     const int access = (int)question->subject;
     gboolean itself = strcmp(question->text, handed.place) == 0;
     const char *ending = itself ? NULL : ending_of(question->text);
-    if ((!itself && ending == NULL) || handed.directory < 0)
+    if (!itself && ending == NULL)
         return EACCES;
+    if (handed.code != 0)
+        return handed.code;
     int fd = itself ? open_itself(access) : open_beside(ending, access);
     if (fd < 0)
         return errno;
@@ -120,21 +122,40 @@ open_for_child(const OpenerQuestion *question, OpenerAnswer *answer)
     return 0;
 }
 
+/* Where PATH leads, without links, to be freed; its owner. NULL with errno: nothing is there, or a link of another user
+ * leads to what is not his (EREMOTE). */
+static char *
+find_place(const char *path, uid_t *owner)
+{
+    Walk walk;
+    struct stat status;
+    int code = walk_to(&walk, path, WALK_FAILS);
+    if (code == 0 && fstat(walk.at, &status) != 0)
+        code = errno;
+    if (code == 0 && walk.led && (!S_ISREG(status.st_mode) || input_file_objection(&walk, &status) != NULL))
+        code = EREMOTE;
+    char *place = code == 0 ? walk_name(walk.at) : NULL;
+    walk_end(&walk);
+    errno = code;
+    *owner = place != NULL ? status.st_uid : geteuid();
+    return place;
+}
+
 /* Opens the directory of the history file; -1 if there is none, or its path now contains a link. */
 static int
 open_directory(void)
 {
     g_autofree char *path = g_path_get_dirname(handed.place);
-    const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-                                 .resolve = handed.resolved ? RESOLVE_NO_SYMLINKS : 0};
+    const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
     return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
 }
 
 void
 history_hand_over(const char *path)
 {
-    g_autofree char *place = realpath(path, NULL);
-    struct stat status;
+    uid_t owner;
+    g_autofree char *place = find_place(path, &owner);
+    handed.code = place != NULL ? 0 : errno;
     g_free(handed.path);
     g_free(handed.place);
     g_free(handed.name);
@@ -143,9 +164,10 @@ history_hand_over(const char *path)
     handed.path = g_strdup(path);
     handed.place = place != NULL ? g_strdup(place) : g_canonicalize_filename(path, NULL);
     handed.name = g_path_get_basename(handed.place);
-    handed.resolved = place != NULL;
-    handed.directory = open_directory();
-    handed.foreign = stat(handed.place, &status) == 0 && !rights_are_trusted(status.st_uid);
+    handed.directory = place != NULL ? open_directory() : -1;
+    if (place != NULL && handed.directory < 0)
+        handed.code = errno;
+    handed.foreign = !rights_are_trusted(owner);
     opener_handle(OPENER_HISTORY, open_for_child);
 }
 

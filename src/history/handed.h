@@ -9,7 +9,7 @@
 #include <glib.h>
 
 /* To be called by the parent before it forks: the child may read the history file at PATH, which need not exist, with
- * the parent's rights. */
+ * the parent's rights. The links of another user on the way lead only to files of his own (confine/input-file.h). */
 void history_hand_over(const char *path);
 
 /* The processor time in seconds that a child may take to read that file; 0: as the sandbox allows. A file of another

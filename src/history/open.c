@@ -195,7 +195,7 @@ check_path(const char *path, HistoryMode mode, GError **error)
         if (mode == HISTORY_WRITE && errno == ENOENT)
             return make_directory(path, error);
         g_set_error(error, HISTORY_ERROR, errno == ENOENT ? HISTORY_ERROR_MISSING : HISTORY_ERROR_FAILED,
-                    "cannot open %s: %s%s", path, g_strerror(errno),
+                    "cannot open %s: %s%s", path, walk_strerror(errno),
                     errno == ENOENT ? "; 'jescope collect' and 'jescope import' create one" : "");
         return FALSE;
     }

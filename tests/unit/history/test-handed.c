@@ -182,6 +182,31 @@ test_another_name_beside_the_file(void)
     fixture_remove(path);
 }
 
+/* A link of another user leads to his own files: not to what only the reader may read. */
+static void
+test_link_of_another_user(void)
+{
+    if (geteuid() != 0) {
+        g_test_skip("only root has links of other users");
+        return;
+    }
+    char *path = make_history();
+    g_autofree char *link = g_strconcat(path, ".link", NULL);
+    g_autoptr(GError) error = NULL;
+    g_assert_cmpint(symlink(path, link), ==, 0);
+    g_assert_cmpint(lchown(link, 65534, 65534), ==, 0);
+    history_hand_over(link);
+    g_assert_cmpint(run(count_samples, link, &error), ==, -1);
+    g_assert_nonnull(strstr(error->message, "a link of another user leads there"));
+    g_clear_error(&error);
+    g_assert_cmpint(chown(path, 65534, 65534), ==, 0);
+    history_hand_over(link);
+    g_assert_cmpint(run(count_samples, link, &error), ==, 3);
+    g_assert_no_error(error);
+    g_unlink(link);
+    fixture_remove(path);
+}
+
 /* What a query of a file costs is up to whoever made it. */
 static void
 test_time_for_another_user(void)
@@ -203,6 +228,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/history/handed/read-in-a-confined-process", test_read_in_a_confined_process);
     g_test_add_func("/history/handed/called-by-a-link", test_called_by_a_link);
+    g_test_add_func("/history/handed/link-of-another-user", test_link_of_another_user);
     g_test_add_func("/history/handed/nothing-but-the-file-is-handed-over", test_nothing_but_the_file);
     g_test_add_func("/history/handed/read-only", test_read_only);
     g_test_add_func("/history/handed/links-beside-the-file-are-not-followed", test_links_beside_the_file);
