@@ -83,7 +83,7 @@ claim_take(void)
 {
     bool taken = false;
     __atomic_store_n(&jescope_claim_word, 1, __ATOMIC_SEQ_CST);
-    listing_iterate(find_claim, &taken);
+    taken = !listing_iterate(find_claim, &taken) || taken;
     if (taken)
         claim_give();
     return !taken;

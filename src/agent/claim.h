@@ -11,8 +11,8 @@
 #include <stdbool.h>
 
 /*
- * Claims this process's socket; false if another copy has done so. Briefly takes the loader's lock. Of two copies that
- * claim at the same time, both may be refused.
+ * Claims this process's socket; false if another copy has done so, or if that cannot be found out (listing.h). Briefly
+ * takes the loader's lock. Of two copies that claim at the same time, both may be refused.
  */
 bool claim_take(void);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Locks. A preloaded agent shares none. The constructor runs under the loader's lock (in a late dlopen()), lists the
- * loaded objects, starts the thread and never waits for it. The agent thread takes jemalloc's locks through mallctl(),
- * but none of the loader's, which would stay locked in a child forked at that moment. The fork handler runs in the
- * forking thread; it takes none and waits for none. Where the agent is linked, its callers take the turn (turn.h)
- * first, then at most one of those; while one of them may hold the loader's, which glibc does not reset in a child,
- * forks wait for it (listing.h).
+ * Locks. The constructor runs under the loader's lock (in a late dlopen()), lists the loaded objects, starts the thread
+ * and never waits for it. The agent thread takes jemalloc's locks through mallctl(), but none of the loader's, which
+ * would stay locked in a child forked at that moment. Where the agent is linked, its callers take the turn (turn.h)
+ * first, then at most one of those. While a thread may hold the loader's, which glibc does not reset in a child, forks
+ * wait for it (listing.h); the other fork handlers take no lock and wait for none.
  *
  * Signals. All are blocked in the agent thread, through pthread_sigmask(), which leaves out the two that the C library
  * uses to carry setuid() and cancellation to all threads. None of the host's handlers ever runs on its stack.
@@ -315,12 +314,12 @@ register_handler(void)
     }
 }
 
-static bool
+static LocateGlance
 glance(void)
 {
     void *scratch = map_scratch();
     if (scratch == NULL)
-        return false;
+        return (LocateGlance){0};
     LocateGlance seen = locate_glance(&agent.guest.allocator, scratch, SCRATCH_SIZE);
     munmap(scratch, SCRATCH_SIZE);
     agent.stack_size = stack_size_for(seen.tls_size);
@@ -328,7 +327,7 @@ glance(void)
         note_found();
         locate_forget();
     }
-    return seen.maybe_here;
+    return seen;
 }
 
 static void
@@ -346,9 +345,11 @@ take_environment(const Environment *environment)
 static WireEntered
 begin(void)
 {
-    if (!glance()) {
+    listing_guard_forks();
+    const LocateGlance seen = glance();
+    if (!seen.maybe_here) {
         locate_forget();
-        return WIRE_ENTER_NO_JEMALLOC;
+        return seen.unlisted ? WIRE_ENTER_NO_LIST : WIRE_ENTER_NO_JEMALLOC;
     }
     if (!claim_take()) {
         locate_forget();
@@ -498,7 +499,7 @@ void
 life_on_fork(void (*handler)(void))
 {
     agent.on_fork = handler;
-    pthread_atfork(listing_await, listing_allow, listing_forget);
+    listing_guard_forks();
 }
 
 __attribute__((destructor)) static void

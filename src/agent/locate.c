@@ -7,6 +7,7 @@
 #include "jemalloc/elf-symbols.h"
 #include "jemalloc/version.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
@@ -101,19 +102,11 @@ holds_address(const ElfW(Phdr) * headers, size_t n_headers, uintptr_t bias, uint
     return false;
 }
 
-static int
-compare_own_name(struct dl_phdr_info *info, size_t size, void *data)
-{
-    const char **begin = data;
-    if (!holds_address(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, (uintptr_t)&linked))
-        return 0;
-    return strncmp(info->dlpi_name, *begin, strlen(*begin)) == 0 ? 1 : -1;
-}
-
 bool
 locate_own_name_begins(const char *begin)
 {
-    return listing_iterate(compare_own_name, &begin) == 1;
+    Dl_info own;
+    return dladdr(&linked, &own) != 0 && strncmp(own.dli_fname, begin, strlen(begin)) == 0;
 }
 
 /* The main program has no name; an object without a slash in its own is the kernel's (vDSO), not a file. */
@@ -169,8 +162,11 @@ list_objects(Objects *objects)
     if (space == MAP_FAILED)
         return false;
     *objects = (Objects){.bytes = space, .size = OBJECTS_SPACE};
-    listing_iterate(add_object, objects);
-    return true;
+    if (listing_iterate(add_object, objects))
+        return true;
+    munmap(space, OBJECTS_SPACE);
+    *objects = (Objects){0};
+    return false;
 }
 
 static size_t
@@ -452,7 +448,8 @@ locate_glance(Allocator *allocator, void *scratch, size_t scratch_size)
     Search search = {.look = LOOK_AT_NAMES, .thread = LOCATE_FROM_HOST, .chosen = allocator};
     *allocator = (Allocator){0};
     locate_forget();
-    if (!list_objects(&search.objects))
+    glance.unlisted = !list_objects(&search.objects);
+    if (glance.unlisted)
         return glance;
     glance_at_linked(&search, &glance);
     size_t at = 0;

@@ -11,6 +11,7 @@
 typedef struct {
     bool located;    /* the allocator is known: it serves malloc and was found under one of its usual names */
     bool maybe_here; /* not located, but possible: a thread should search closely */
+    bool unlisted;   /* unknown: the loaded objects cannot be listed (listing.h) */
     size_t tls_size; /* thread-local storage of all loaded objects, which glibc places on a thread's stack */
 } LocateGlance;
 
@@ -21,7 +22,8 @@ typedef struct {
  */
 LocateGlance locate_glance(Allocator *allocator, void *scratch, size_t scratch_size);
 
-/* Whether this library was loaded under a name that starts with BEGIN. */
+/* Whether this library was loaded under a name that starts with BEGIN. Lists nothing: the lock that it takes is one
+ * that glibc resets in a forked child. */
 bool locate_own_name_begins(const char *begin);
 
 /* The calling thread. The agent's own immediately releases what jemalloc assigns to it on its first call. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,8 +11,8 @@
 /* The third state saves word_lock_give() a system call if no thread waits. */
 enum { FREE, TAKEN, WAITED_FOR };
 
-bool
-word_lock_try(WordLock *lock)
+static bool
+try(WordLock *lock)
 {
     int seen = FREE;
     return atomic_compare_exchange_strong(&lock->state, &seen, TAKEN);
@@ -20,7 +21,7 @@ word_lock_try(WordLock *lock)
 void
 word_lock_take(WordLock *lock)
 {
-    if (word_lock_try(lock))
+    if (try(lock))
         return;
     int saved = errno;
     while (atomic_exchange(&lock->state, WAITED_FOR) != FREE)

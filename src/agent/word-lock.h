@@ -8,14 +8,12 @@
 #define JESCOPE_AGENT_WORD_LOCK_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
 typedef struct {
     atomic_int state;
 } WordLock;
 
 void word_lock_take(WordLock *lock);
-bool word_lock_try(WordLock *lock); /* false: it is taken */
 void word_lock_give(WordLock *lock);
 
 /* In a forked child, in its only thread: frees the lock, which a thread of the parent may have held.

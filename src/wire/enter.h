@@ -19,6 +19,7 @@ typedef enum {
     WIRE_ENTER_NO_JEMALLOC = 4, /* nothing here that looks like one */
     WIRE_ENTER_NO_THREAD = 5,   /* the process cannot create another thread */
     WIRE_ENTER_DIRECTORY = 6,   /* the directory is not an absolute path, or too long */
+    WIRE_ENTER_NO_LIST = 7,     /* the loader's list of objects cannot be read; its lock may stay taken */
 } WireEntered;
 
 /* The directories for the socket, as in src/agent/environment.h; NULL or "": not given. Ignored in a process that

@@ -658,6 +658,14 @@ def test_small_stack_without_guard(tmp_path, program):
     assert victim.says() == "over\n"
 
 
+def test_forks_while_the_objects_are_listed(program):
+    """A child that is forked while an agent is brought in inherits no lock of the loader's."""
+    victim = program("forks_while_listed")
+    assert "agent attached" in victim.ask("attach").stdout
+    children, blocked = map(int, re.fullmatch(r"(\d+) children, (\d+) blocked\n", victim.says()).groups())
+    assert children >= 2 and blocked == 0
+
+
 def as_nobody(*words):
     return ["/usr/bin/setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *map(str, words)]
 
