@@ -105,6 +105,19 @@ isolate(void)
     debug_log(own_table ? "descriptors are our own" : "descriptors are shared with the program", NULL, 0);
 }
 
+/*
+ * A thread inherits the real-time policy of the one that starts it, and a dump would then delay the host's. By the
+ * thread itself: pthread_create() would fail where this is refused. Other policies are the host's wish.
+ */
+static void
+leave_real_time(void)
+{
+    const struct sched_param none = {0};
+    const int policy = sched_getscheduler(0);
+    if (policy == SCHED_FIFO || policy == SCHED_RR)
+        sched_setscheduler(0, SCHED_OTHER, &none);
+}
+
 static void
 note_found(void)
 {
@@ -199,6 +212,7 @@ static void
 serve_host(void)
 {
     prctl(PR_SET_NAME, "jescope");
+    leave_real_time();
     isolate();
     agent.guest.is_settled = false;
     if (agent.in_child)

@@ -217,7 +217,8 @@ static gboolean
 refuse_filter(const Process *process, GError **error)
 {
     return refuse(process, error,
-                  "it runs under a seccomp filter, which may kill it for a system call of the agent's (unshare, "
+                  "it runs under a seccomp filter, which may kill it for a system call of the agent's "
+                  "(sched_getscheduler, unshare, "
                   "close_range, socket, bind, listen, connect, getdents64); the filters of Docker, Podman and "
                   "Kubernetes do not, and "
                   "--under-seccomp attaches anyway; 'status', 'dump' and other commands need no agent");

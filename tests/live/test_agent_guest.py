@@ -114,6 +114,23 @@ def test_its_thread_takes_no_lock_of_the_loader(start, variant):
         assert client.dump().startswith(b"heap_v2/")
 
 
+@pytest.mark.parametrize("policy, agents", [(os.SCHED_FIFO, os.SCHED_OTHER), (os.SCHED_RR, os.SCHED_OTHER), (os.SCHED_BATCH, os.SCHED_BATCH)])
+def test_its_thread_is_not_a_real_time_one(start, policy, agents):
+    """It would delay a host whose threads are."""
+    parent = start()
+    parent.client().close()
+    try:
+        os.sched_setscheduler(parent.pid, policy, os.sched_param(0 if policy == os.SCHED_BATCH else 1))
+    except PermissionError:
+        pytest.skip("real-time policies need a privilege")
+    child = int(parent.ask("fork"))
+    parent.client(child).close()
+    (thread,) = agent_threads(child)
+    assert os.sched_getscheduler(child) == policy
+    assert os.sched_getscheduler(thread) == agents
+    assert parent.ask("reap") == "0"
+
+
 def test_many_forks_under_a_storm(start):
     parent = start()
     parent.client().close()
