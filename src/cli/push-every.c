@@ -25,6 +25,7 @@ enum {
     END_STEP_MS = 20,
     EVERY_MIN_US = 1000000,
     MESSAGE_MAX = 4096,
+    BATCH_S = 120, /* for a batch about another user's process */
 };
 
 /* ---- settings ---- */
@@ -152,6 +153,7 @@ past_of(GHashTable *pasts, const ScheduleProcess *process)
 typedef struct {
     const PushEvery *every;
     GHashTable *pasts; /* pid -> Past */
+    GHashTable *spent; /* of the users, schedule.h */
     GHashTable *seen;  /* pids of this round */
     GArray *processes; /* of ScheduleProcess */
     GPtrArray *names;  /* of services; owned */
@@ -236,11 +238,10 @@ static GBytes *
 make_supervised(const Making *making, GError **error)
 {
     const gint64 begun_us = g_get_monotonic_time();
-    g_autofree char *why = supervisor_run(making->process.pid, make_batch, (gpointer)(guintptr)making);
+    g_autofree char *why = supervisor_run(making->process.pid, BATCH_S, make_batch, (gpointer)(guintptr)making);
     if (why != NULL) {
         making->made->facts.took_us = g_get_monotonic_time() - begun_us;
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s: it is in a file system that another user answers for",
-                    why);
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s; another user may have delayed it", why);
         return NULL;
     }
     making->made->message[MESSAGE_MAX - 1] = '\0';
@@ -292,12 +293,13 @@ push_chosen(const Round *round, Queue *queue, const Interrupt *interrupt, gboole
 {
     const ScheduleProcess *processes = (const ScheduleProcess *)(gconstpointer)round->processes->data;
     const guint n = round->processes->len;
-    g_autoptr(GHashTable) spent = schedule_spent_new();
+    const Schedule *schedule = &round->every->schedule;
     guint next;
-    while ((next = schedule_next(&round->every->schedule, processes, n, chosen, spent)) < n) {
+    schedule_begin_round(schedule, round->spent);
+    while ((next = schedule_next(schedule, processes, n, chosen, round->spent)) < n) {
         const gint64 begun_us = g_get_monotonic_time();
         push_process(round, queue, &processes[next]);
-        schedule_spend(spent, processes[next].account, g_get_monotonic_time() - begun_us);
+        schedule_spend(schedule, round->spent, processes[next].account, g_get_monotonic_time() - begun_us);
         chosen[next] = FALSE;
         if (interrupt_wait(interrupt, 0))
             return FALSE;
@@ -307,12 +309,12 @@ push_chosen(const Round *round, Queue *queue, const Interrupt *interrupt, gboole
 
 /* FALSE: a signal was received. */
 static gboolean
-push_round(const PushEvery *every, Queue *queue, const Interrupt *interrupt, GHashTable *pasts)
+push_round(const PushEvery *every, Queue *queue, const Interrupt *interrupt, GHashTable *pasts, GHashTable *spent)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(keyed_hash_pointer, NULL);
     g_autoptr(GArray) processes = g_array_new(FALSE, FALSE, sizeof(ScheduleProcess));
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-    Round round = {every, pasts, seen, processes, names};
+    Round round = {every, pasts, spent, seen, processes, names};
     find_processes(&round);
     g_autofree gboolean *chosen = g_new0(gboolean, processes->len + 1);
     schedule_choose(&every->schedule, schedule_round(&every->schedule, g_get_real_time()),
@@ -350,6 +352,7 @@ static int
 push_rounds(const PushEvery *every, Queue *queue, const Interrupt *interrupt, pid_t sender, GError **error)
 {
     g_autoptr(GHashTable) pasts = g_hash_table_new_full(keyed_hash_pointer, NULL, NULL, past_free);
+    g_autoptr(GHashTable) spent = schedule_spent_new();
     tell_unknown(every);
     notify_send("READY=1");
     gboolean goes_on = TRUE;
@@ -358,7 +361,7 @@ push_rounds(const PushEvery *every, Queue *queue, const Interrupt *interrupt, pi
             g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "push: the process that sends has ended");
             return STATUS_FAILED;
         }
-        goes_on = push_round(every, queue, interrupt, pasts);
+        goes_on = push_round(every, queue, interrupt, pasts, spent);
     }
     end_sender(sender);
     return STATUS_DONE;

@@ -443,14 +443,15 @@ supervisor_begin(char *const *operands, SupervisorSay say)
 
 /* The reason why CHILD, which has a pidfd or -1, did not end by itself, to be freed; NULL: it did. */
 static char *
-wait_for_work(pid_t child, int pidfd)
+wait_for_work(pid_t child, int pidfd, guint seconds)
 {
+    const gint64 until = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;
     Watched watched = {.pid = child, .looked_us = g_get_monotonic_time()};
     watched.calls = thread_calls_new();
     char *why = NULL;
     struct pollfd end = {.fd = pidfd, .events = POLLIN};
     while (why == NULL && poll(&end, 1, g_random_int_range(LOOK_MIN_MS, LOOK_MAX_MS)) <= 0 && !has_ended(child))
-        why = look(&watched);
+        why = g_get_monotonic_time() > until ? g_strdup_printf("it took longer than %u s", seconds) : look(&watched);
     g_hash_table_unref(watched.calls);
     if (why != NULL) {
         kill(-child, SIGKILL);
@@ -471,7 +472,7 @@ discard_output(void)
 }
 
 char *
-supervisor_run(pid_t pid, void (*work)(gpointer data), gpointer data)
+supervisor_run(pid_t pid, guint seconds, void (*work)(gpointer data), gpointer data)
 {
     uid_t user;
     int status = 0;
@@ -489,7 +490,7 @@ supervisor_run(pid_t pid, void (*work)(gpointer data), gpointer data)
         _exit(EXIT_SUCCESS);
     }
     const int pidfd = pidfd_open(child, 0);
-    char *why = wait_for_work(child, pidfd);
+    char *why = wait_for_work(child, pidfd, seconds);
     if (pidfd >= 0)
         close(pidfd);
     if (waitpid(child, &status, why != NULL ? WNOHANG : 0) == child && why == NULL && WIFSIGNALED(status))

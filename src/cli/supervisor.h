@@ -20,8 +20,9 @@ typedef void (*SupervisorSay)(const char *format, ...) G_GNUC_PRINTF(1, 2);
 void supervisor_begin(char *const *operands, SupervisorSay say);
 
 /* For a command that stays: calls WORK, which accesses files of process PID, in a child that is given up in the same
- * way if the process is of another user, who can delay it; otherwise in this process. Changes to memory may stay in the
- * child, and what it prints is discarded. NULL if WORK has returned, otherwise why it did not, to be freed. */
-char *supervisor_run(pid_t pid, void (*work)(gpointer data), gpointer data);
+ * way, or after SECONDS, if the process is of another user, who can delay it; otherwise in this process. Changes to
+ * memory may stay in the child, and what it prints is discarded. NULL if WORK has returned, otherwise why it did not,
+ * to be freed. */
+char *supervisor_run(pid_t pid, guint seconds, void (*work)(gpointer data), gpointer data);
 
 #endif

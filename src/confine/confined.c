@@ -3,9 +3,9 @@
 
 #include "confine/child.h"
 #include "confine/death-signal.h"
+#include "confine/file-waits.h"
 #include "confine/opener.h"
 #include "confine/sandbox.h"
-#include "confine/thread-calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,15 +16,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum {
     MAX_MESSAGE = 4096,
     MAX_STATUS = 255,
-    LOOK_MS = 1000,
-    PATIENCE_US = 30 * G_USEC_PER_SEC, /* for a single read; a busy network file system may take seconds */
 };
 
 /* The result that the child reports before it ends. */
@@ -134,31 +131,15 @@ hear(const Child *child, GString *words)
     return got > 0 || (got < 0 && errno == EINTR);
 }
 
-/* Whether a thread of the child has been reading a file for too long, which only a file system of another user can make
- * it do. Files are read by pread(2), and pipes by read(2). */
-static gboolean
-is_held_up(const Child *child, GHashTable *calls)
-{
-    g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)child->pid);
-    g_autoptr(GDir) threads = g_dir_open(path, 0, NULL);
-    const char *thread;
-    while (threads != NULL && (thread = g_dir_read_name(threads)) != NULL) {
-        const ThreadCall *call = thread_calls_look(calls, child->pid, thread);
-        if (call != NULL && call->number == SYS_pread64 && g_get_monotonic_time() - call->seen_us > PATIENCE_US)
-            return TRUE;
-    }
-    return FALSE;
-}
-
 /* Answers requests and reads stderr until the child has ended or closed both. FALSE: it is held up. */
 static gboolean
-serve_child(const Child *child, GString *words)
+serve_child(const Confined *confined, const Child *child, GString *words)
 {
     struct pollfd ends[] = {{.fd = child->answers, .events = POLLIN}, {.fd = child->hears, .events = POLLIN}};
-    g_autoptr(GHashTable) calls = thread_calls_new();
+    g_autoptr(FileWaits) waits = file_waits_new(child->pid, confined->keep, confined->n_keep);
     while (ends[0].fd >= 0 || ends[1].fd >= 0) {
-        const int n = poll(ends, G_N_ELEMENTS(ends), LOOK_MS);
-        if (n == 0 && is_held_up(child, calls))
+        const int n = poll(ends, G_N_ELEMENTS(ends), file_waits_due_ms(waits));
+        if (!file_waits_look(waits))
             return FALSE;
         if (n <= 0)
             continue;
@@ -237,14 +218,15 @@ confined_run(const Confined *confined, ConfinedResult *result, GError **error)
     if (ready && child.pid < 0) {
         g_set_error(error, G_IO_ERROR, g_io_error_from_errno(errno), "cannot start a child process for reading: %s",
                     g_strerror(errno));
-    } else if (ready && serve_child(&child, words)) {
+    } else if (ready && serve_child(confined, &child, words)) {
         status = judge(&child, child_wait(child.pid), error);
     } else if (ready) {
         kill(child.pid, SIGKILL); /* without effect until the file system answers, so that its end is not waited for */
-        g_set_error(error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT,
-                    "reading was aborted: a file has not answered for %d s; it is in a file system that another user "
-                    "answers for; end the process that uses it, or run jescope as its user",
-                    (int)(PATIENCE_US / G_USEC_PER_SEC));
+        g_set_error(
+            error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT,
+            "reading was aborted: files have taken %d s longer to answer than all else; they are in a file system "
+            "that another user answers for; end the process that uses it, or run jescope as its user",
+            FILE_WAITS_S);
     }
     if (ready && lseek(child.output, 0, SEEK_SET) == 0) {
         result->output = child.output;

@@ -51,13 +51,20 @@ peer_start(Peer *peer, PeerWork *work, const PeerLimits *limits, GError **error)
 }
 
 void
-peer_end(Peer *peer)
+peer_give_up(Peer *peer)
 {
-    if (peer->pid > 0 && peer->owner == getpid()) {
+    if (peer->pid > 0 && peer->owner == getpid())
         kill(peer->pid, SIGKILL);
-        child_wait(peer->pid);
-    }
     if (peer->pid > 0)
         close(peer->socket);
     peer->pid = 0;
+}
+
+void
+peer_end(Peer *peer)
+{
+    const pid_t pid = peer->owner == getpid() ? peer->pid : 0;
+    peer_give_up(peer);
+    if (pid > 0)
+        child_wait(pid);
 }

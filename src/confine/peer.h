@@ -31,4 +31,7 @@ gboolean peer_start(Peer *peer, PeerWork *work, const PeerLimits *limits, GError
 /* Kills the child, if there is one. */
 void peer_end(Peer *peer);
 
+/* The same for one that waits for a file, and may not end before that answers. */
+void peer_give_up(Peer *peer);
+
 #endif

@@ -28,6 +28,14 @@ read_text(pid_t pid, const char *thread, const char *name)
     return g_file_get_contents(path, &text, NULL, NULL) ? text : NULL;
 }
 
+static char
+state_in(const char *status)
+{
+    static const char key[] = "\nState:\t";
+    const char *line = strstr(status, key);
+    return line != NULL ? line[strlen(key)] : '?';
+}
+
 const ThreadCall *
 thread_calls_look(GHashTable *calls, pid_t pid, const char *thread)
 {
@@ -40,14 +48,17 @@ thread_calls_look(GHashTable *calls, pid_t pid, const char *thread)
     }
     g_autofree char *text = g_strconcat(system_call, switches, NULL);
     ThreadCall *call = g_hash_table_lookup(calls, thread);
-    if (call != NULL && strcmp(call->text, text) == 0)
+    if (call != NULL && strcmp(call->text, text) == 0) {
+        call->state = state_in(status);
         return call;
+    }
     call = g_new0(ThreadCall, 1);
     char *end;
     call->number = strtol(system_call, &end, 10);
     call->arguments[0] = g_ascii_strtoull(end, &end, 0);
     call->arguments[1] = g_ascii_strtoull(end, &end, 0);
     call->text = g_steal_pointer(&text);
+    call->state = state_in(status);
     call->seen_us = g_get_monotonic_time();
     g_hash_table_replace(calls, g_strdup(thread), call);
     return call;

@@ -11,6 +11,7 @@
 typedef struct {
     long number;
     guint64 arguments[2];
+    char state;     /* as in /proc/PID/status */
     char *text;     /* all state that changes when it continues */
     gint64 seen_us; /* since when it has been unchanged (monotonic) */
 } ThreadCall;

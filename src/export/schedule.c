@@ -79,6 +79,11 @@ schedule_choose(const Schedule *schedule, gint64 round, const ScheduleProcess *p
 
 /* ---- one after the other ---- */
 
+enum {
+    REST = 10,                     /* how much longer than a dump that made others late its account has to wait */
+    LATE_US = 10 * G_USEC_PER_SEC, /* a shorter one is not counted as late, however short the rounds are */
+};
+
 GHashTable *
 schedule_spent_new(void)
 {
@@ -92,10 +97,28 @@ spent_for(GHashTable *spent, uid_t account)
     return us != NULL ? *us : 0;
 }
 
-void
-schedule_spend(GHashTable *spent, uid_t account, gint64 took_us)
+static gboolean
+take_off(gpointer account, gpointer us, gpointer round_us)
 {
-    const guint64 us = spent_for(spent, account) + (guint64)MAX(took_us, 0);
+    guint64 *left = us;
+    const guint64 off = *(const guint64 *)round_us;
+    const gboolean none = *left <= off;
+    *left -= MIN(*left, off);
+    return none;
+}
+
+void
+schedule_begin_round(const Schedule *schedule, GHashTable *spent)
+{
+    guint64 round_us = (guint64)schedule->every_us;
+    g_hash_table_foreach_remove(spent, take_off, &round_us);
+}
+
+void
+schedule_spend(const Schedule *schedule, GHashTable *spent, uid_t account, gint64 took_us)
+{
+    const gint64 times = took_us > MAX(schedule->every_us, LATE_US) ? REST : 1;
+    const guint64 us = spent_for(spent, account) + (guint64)(MAX(took_us, 0) * times);
     g_hash_table_replace(spent, GUINT_TO_POINTER(account), g_memdup2(&us, sizeof(us)));
 }
 

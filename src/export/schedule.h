@@ -43,15 +43,19 @@ void schedule_choose(const Schedule *schedule, gint64 round, const ScheduleProce
 
 /*
  * The next of N processes of which those are WAITING that have not been dumped in this round, or N: one of the account
- * for which SPENT (account -> guint64 microseconds) has least. An account for which it has a whole round's time waits
- * for the next round, unless all N are of one, so that others' dumps are not late.
+ * for which SPENT (account -> guint64 microseconds; it lasts for all rounds) has least. An account for which it has a
+ * whole round's time waits for the next round, unless all N are of one, so that others' dumps are not late.
  */
 guint schedule_next(const Schedule *schedule, const ScheduleProcess *processes, guint n, const gboolean *waiting,
                     GHashTable *spent);
 
-/* Adds TOOK_US to the time of ACCOUNT in SPENT, made by schedule_spent_new(). */
+/* Adds a dump that took TOOK_US to the time of ACCOUNT in SPENT, made by schedule_spent_new(): one that took longer
+ * than a round and 10 s, ten times, since it made those of others late. */
 GHashTable *schedule_spent_new(void);
-void schedule_spend(GHashTable *spent, uid_t account, gint64 took_us);
+void schedule_spend(const Schedule *schedule, GHashTable *spent, uid_t account, gint64 took_us);
+
+/* Begins a round: takes its time off that of each account. */
+void schedule_begin_round(const Schedule *schedule, GHashTable *spent);
 
 /* Fair turns between the users whose processes are to be dumped. */
 typedef struct ScheduleTurns ScheduleTurns;

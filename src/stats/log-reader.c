@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stats/log-reader.h"
 
+#include "confine/file-waits.h"
 #include "confine/input-file.h"
 #include "confine/passing.h"
 #include "confine/peer.h"
 #include "stats/sample-bytes.h"
 #include "text/printable.h"
 
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -35,6 +38,7 @@ struct LogReader {
     Peer peer;
     guint deadline_s; /* for an answer, and for all answers to one piece; 0: none */
     guint seconds;    /* of the child's processor time; 0: as the sandbox allows */
+    gboolean waits;   /* it reads a file, which may not answer */
 };
 
 /* The child -------------------------------------------------------------------------------------------------------- */
@@ -132,6 +136,29 @@ take_failure(char *body, gsize length, GError **error)
     return FALSE;
 }
 
+/* FALSE: the child's file does not answer. */
+static gboolean
+wait_for_answer(const LogReader *reader, FileWaits *waits)
+{
+    struct pollfd answer = {.fd = reader->peer.socket, .events = POLLIN};
+    gboolean waits_on = TRUE;
+    while (waits_on && poll(&answer, 1, file_waits_due_ms(waits)) <= 0)
+        waits_on = file_waits_look(waits);
+    return waits_on;
+}
+
+static gboolean
+give_up(LogReader *reader, GError **error)
+{
+    peer_give_up(&reader->peer);
+    g_set_error(
+        error, STATS_ERROR, STATS_ERROR_FORMAT,
+        "the log has taken %d s longer to answer than all else; it is in a file system that another user answers "
+        "for",
+        FILE_WAITS_S);
+    return FALSE;
+}
+
 /* Passes on samples until the child has processed its input. A compromised child may send any number of them. */
 static gboolean
 take_answers(LogReader *reader, StatsReport *report, GError **error)
@@ -139,8 +166,11 @@ take_answers(LogReader *reader, StatsReport *report, GError **error)
     const gint64 until = g_get_monotonic_time() + reader->deadline_s * G_USEC_PER_SEC;
     g_autofree char *body = g_malloc(PIECE_MAX + 1);
     g_autoptr(GByteArray) sample = g_byte_array_new();
+    g_autoptr(FileWaits) waits = reader->waits ? file_waits_new(reader->peer.pid, NULL, 0) : NULL;
     for (;;) {
         LogKind kind;
+        if (waits != NULL && !wait_for_answer(reader, waits))
+            return give_up(reader, error);
         Parcel parcel = {.head = &kind, .head_length = sizeof(kind), .body = body, .body_length = PIECE_MAX};
         if (!parcel_receive(reader->peer.socket, &parcel) ||
             (reader->deadline_s != 0 && g_get_monotonic_time() > until))
@@ -239,10 +269,12 @@ log_reader_read(const char *path, StatsSampleFunc func, gpointer data, StatsRepo
     g_autofree char *name = g_utf8_make_valid(path, (gssize)MIN(strlen(path), 1024));
     LogReader reader = {.func = func, .data = data};
     int fd = stats_open_file(path, error);
+    struct stat status;
 
     if (fd < 0)
         return FALSE;
     reader.seconds = input_file_seconds(fd);
+    reader.waits = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
     gboolean fine = read_open(&reader, fd, name, report, error);
     peer_end(&reader.peer);
     close(fd);

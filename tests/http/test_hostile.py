@@ -254,15 +254,18 @@ def test_ps_asks_only_so_many_silent_agents_of_a_user(folder, profiled):  # noqa
 
 
 @contextlib.contextmanager
-def program_of_slow_files(folder):
-    """A profiled process of another user whose program file can be opened until `close()` is called."""
+def program_of_slow_files(folder, size=0):
+    """A profiled process of another user whose program file, of `size` bytes at least, can be opened until `close()` is called."""
+    program = folder / "shell"
+    shutil.copy("/bin/sh", program)
+    os.truncate(program, max(size, program.stat().st_size))
     shutil.copy(BUILD / "src/agent/libjescope-agent.so", folder)
     sockets = folder / "sockets"
     sockets.mkdir(mode=0o700)
     os.chown(sockets, USER, USER)
     variables = {"LD_PRELOAD": f"{folder}/libjescope-agent.so:libjemalloc.so.2", "JESCOPE_ONLY": "program", "JESCOPE_SOCKET_DIR": str(sockets),
                  "MALLOC_CONF": "prof:true,prof_active:true,lg_prof_sample:4"}
-    with slow_files(folder, "--image", **variables) as process:
+    with slow_files(folder, "--image", words=(program, *neighbours.SHELL_WORDS), **variables) as process:
         close = (folder / "place/stop").touch
         (folder / "place/stop").unlink()
         yield process, close
@@ -289,7 +292,17 @@ def test_a_program_file_that_opens_and_is_never_read(folder):
         jescope(folder, "dump", process.pid, "-o", "dump.heap")
         (folder / "place/stop").write_text("reads")
         done = jescope(folder, "report", "./dump.heap", f"--pid={process.pid}", check=False)
-        assert done.returncode == 1 and "has not answered for 30 s; it is in a file system that another user answers for" in done.stderr, done
+        assert done.returncode == 1 and "files have taken 30 s longer to answer than all else; they are in a file system that another user answers for" in done.stderr, done
+
+
+def test_a_program_file_that_is_read_late(folder):
+    """Each page in time, but not all together."""
+    folder.chmod(0o755)
+    with program_of_slow_files(folder, 64 << 20) as (process, _):
+        jescope(folder, "dump", process.pid, "-o", "dump.heap")
+        (folder / "place/stop").write_text("1")
+        done = jescope(folder, "report", "./dump.heap", f"--pid={process.pid}", check=False)
+        assert done.returncode == 1 and "files have taken 30 s longer to answer than all else" in done.stderr, done
 
 
 def children(pid):

@@ -35,6 +35,10 @@ enum { IMPOSSIBLE = 77, PAGE = 4096, INODE_PROGRAM = 2, INODE_PAGE = 3, LOCKED_A
 
 static int locks; /* the mode is --locked */
 
+enum {
+    LATE = 1, /* the size of the file "stop" for reads that are answered late */
+    LATE_S = 2,
+};
 static int image = -1; /* the program, open */
 static struct stat image_status;
 static char stop[1024]; /* path of a file; once it exists, nothing can be opened, or if it has text, read */
@@ -88,7 +92,14 @@ static int
 is_stopped(int reads)
 {
     struct stat status;
-    return stat(stop, &status) == 0 && (status.st_size > 0) == reads;
+    return stat(stop, &status) == 0 && status.st_size != LATE && (status.st_size > 0) == reads;
+}
+
+static int
+is_late(void)
+{
+    struct stat status;
+    return stat(stop, &status) == 0 && status.st_size == LATE;
 }
 
 static void
@@ -97,6 +108,8 @@ answer_read(int device, const struct fuse_in_header *asked, const struct fuse_re
     static char bytes[1 << 18];
     if (asked->nodeid != INODE_PROGRAM || wanted->size > sizeof(bytes) || is_stopped(1))
         return;
+    if (is_late())
+        sleep(LATE_S);
     ssize_t got = pread(image, bytes, wanted->size, (off_t)wanted->offset);
     reply(device, asked->unique, 0, bytes, (size_t)(got > 0 ? got : 0));
 }

@@ -322,7 +322,7 @@ static void
 run_in_child(pid_t command)
 {
     const pid_t stranger = begin_stranger();
-    const char *why = supervisor_run(stranger, print_in_child, (gpointer)(guintptr) "printed by the child");
+    const char *why = supervisor_run(stranger, DEADLINE_S, print_in_child, (gpointer)(guintptr) "printed by the child");
     kill(stranger, SIGKILL);
     _exit(why == NULL ? STATUS : 1);
 }

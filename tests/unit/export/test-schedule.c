@@ -127,10 +127,32 @@ test_slow_processes(void)
         slow += is_slow;
         others += !is_slow;
         waiting[next] = FALSE;
-        schedule_spend(spent, processes[next].account, is_slow ? 2 * MINUTE : G_USEC_PER_SEC);
+        schedule_spend(&schedule, spent, processes[next].account, is_slow ? 2 * MINUTE : G_USEC_PER_SEC);
     }
     g_assert_cmpuint(others, ==, (N + OTHERS - 1) / OTHERS);
     g_assert_cmpuint(slow, ==, 3);
+}
+
+/* A user whose dump has made those of others late, then waits for ten times as long; in time, nobody does. */
+static void
+test_late_dumps(void)
+{
+    enum { ROUNDS = 100, LATE = 30 };
+    const Schedule schedule = {.host = "web1", .every_us = 2 * G_USEC_PER_SEC};
+    const ScheduleProcess processes[] = {{1, 1, "shop", 1000, 1000, 0}, {2, 2, "shop", 1001, 1001, 0}};
+    g_autoptr(GHashTable) spent = schedule_spent_new();
+    guint dumps[2] = {0}, next;
+    for (guint round = 0; round < ROUNDS; round++) {
+        gboolean waiting[] = {TRUE, TRUE};
+        schedule_begin_round(&schedule, spent);
+        while ((next = schedule_next(&schedule, processes, 2, waiting, spent)) < 2) {
+            waiting[next] = FALSE;
+            dumps[next]++;
+            schedule_spend(&schedule, spent, processes[next].account, (next == 0 ? LATE : 1) * G_USEC_PER_SEC);
+        }
+    }
+    g_assert_cmpuint(dumps[0], ==, 1);
+    g_assert_cmpuint(dumps[1], ==, ROUNDS);
 }
 
 /* Where there is one user, all processes are dumped in each round, however long that takes. */
@@ -142,7 +164,7 @@ test_one_user(void)
     g_autoptr(GHashTable) spent = schedule_spent_new();
     gboolean waiting[] = {TRUE, FALSE, TRUE};
     g_assert_cmpuint(schedule_next(&schedule, processes, 3, waiting, spent), ==, 0);
-    schedule_spend(spent, 0, MINUTE);
+    schedule_spend(&schedule, spent, 0, MINUTE);
     waiting[0] = FALSE;
     g_assert_cmpuint(schedule_next(&schedule, processes, 3, waiting, spent), ==, 2);
     waiting[2] = FALSE;
@@ -200,6 +222,7 @@ main(int argc, char **argv)
     g_test_add_func("/schedule/rounds", test_rounds);
     g_test_add_func("/schedule/spread", test_spread);
     g_test_add_func("/schedule/idle", test_idle);
+    g_test_add_func("/schedule/late-dumps", test_late_dumps);
     g_test_add_func("/schedule/budget", test_budget);
     g_test_add_func("/schedule/users", test_users);
     g_test_add_func("/schedule/slow-processes", test_slow_processes);
