@@ -536,6 +536,7 @@ struct AsideHelper {
     pid_t owner; /* the process whose child it is */
     pid_t child;
     int socket; /* -1: it was given up */
+    uid_t user; /* who may have delayed it last */
 };
 
 AsideHelper *
@@ -571,6 +572,7 @@ AsideEnd
 aside_helper_ask(AsideHelper *helper, const ChannelMessage *request, uid_t user, ChannelMessage *answer)
 {
     const Job job = {.user = account_of(user)};
+    helper->user = job.user;
     if (!is_ours(helper) || !channel_send(helper->socket, request))
         return ASIDE_NOT_BEGUN;
     if (!wait_for_answer(helper->socket, helper->child, &job)) {
@@ -591,12 +593,11 @@ aside_helper_tell(AsideHelper *helper, const ChannelMessage *request)
 void
 aside_helper_free(AsideHelper *helper)
 {
+    const gboolean ours = is_ours(helper);
     if (helper->socket >= 0)
         close(helper->socket);
-    if (is_ours(helper)) {
-        kill(helper->child, SIGKILL);
-        child_wait(helper->child);
-    }
+    if (ours) /* what it has open may be as slow to close */
+        note_left(helper->user, end_child(helper->child, END_MS));
     g_free(helper);
 }
 

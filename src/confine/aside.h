@@ -57,7 +57,8 @@ gboolean aside_helper_tell(AsideHelper *helper, const ChannelMessage *request);
 /* FALSE: it was given up or has ended, or this process is a fork of its owner. */
 gboolean aside_helper_is_there(const AsideHelper *helper);
 
-/* Ends the child. HELPER must have answered what it was asked last, or have been given up. */
+/* Ends the child, which is given up if it does not end within 1 s. HELPER must have answered what it was asked last, or
+ * have been given up. */
 void aside_helper_free(AsideHelper *helper);
 
 /* Closes FD, a socket from which not all was received that USER has sent. Among it may be descriptors, and the last

@@ -1,77 +1,109 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/follow.h"
 
-#include "confine/input-file.h"
+#include "service/log-file.h"
+
+#include "confine/aside.h"
 #include "history/history.h"
 
-#include <errno.h>
+#include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
-    CHUNK = 256 * 1024,
-    HEAD = 256, /* bytes at the beginning that are compared */
+    CHUNK = 64 * 1024, /* of one answer */
     POLL_MAX = 16 * 1024 * 1024,
 };
+
+typedef enum { ASK_BEGIN, ASK_READ } Kind;
+
+typedef struct {
+    Kind kind;
+    LogPlace place;
+    char path[PATH_MAX];
+} Request;
+
+typedef struct {
+    LogPlace place;
+    gboolean failed; /* BYTES says why */
+    gsize length;
+    char bytes[CHUNK];
+} Answer;
 
 struct Follow {
     char *path;
     FollowFunc func;
     gpointer data;
-    int fd; /* -1: missing */
-    off_t offset;
-    char head[HEAD];
-    gsize head_length;
-    gsize left; /* remaining bytes of POLL_MAX */
-    char *chunk;
+    AsideHelper *helper; /* opens and reads the log; NULL: none */
+    LogPlace place;
+    gboolean begun; /* the place is known */
+    Request request;
+    Answer answer;
 };
 
-static gboolean
-fail(Follow *follow, GError **error)
-{
-    g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED, "cannot read '%s': %s", follow->path, g_strerror(errno));
-    return FALSE;
-}
+/* ---- in the child ---- */
 
-static gsize
-read_head(int fd, char *head)
+static void
+perform(LogFile *file, const Request *request, Answer *answer)
 {
-    ssize_t length = pread(fd, head, HEAD, 0);
-    return length > 0 ? (gsize)length : 0;
+    g_autoptr(GError) error = NULL;
+    file->path = request->path;
+    file->place = request->place;
+    answer->length = 0;
+    answer->failed = request->kind == ASK_BEGIN ? !log_file_begin(file, &error)
+                                                : !log_file_read(file, answer->bytes, CHUNK, &answer->length, &error);
+    if (answer->failed)
+        answer->length = MIN(g_strlcpy(answer->bytes, error->message, CHUNK), CHUNK - 1);
+    answer->place = file->place;
 }
 
 static void
-close_file(Follow *follow)
+serve(int socket)
 {
-    if (follow->fd >= 0)
-        close(follow->fd);
-    follow->fd = -1;
-    follow->offset = 0;
-    follow->head_length = 0;
+    LogFile file = {.fd = -1};
+    Request *request = g_new(Request, 1);
+    Answer *answer = g_new0(Answer, 1);
+    for (;;) {
+        ChannelMessage message = {.bytes = request, .size = sizeof(*request)};
+        if (!channel_receive(socket, &message) || message.size != sizeof(*request))
+            return;
+        perform(&file, request, answer);
+        if (!channel_send(socket, &(ChannelMessage){.bytes = answer, .size = offsetof(Answer, bytes) + answer->length}))
+            return;
+    }
 }
 
-/* The directory may belong to the log's writer, who can create anything there: a device, a link to a file that only the
- * reader may read, or a file of which he holds a lease. */
+/* ---- in the parent ---- */
+
+/* A new one goes on where the last one was given up. */
 static gboolean
-open_file(Follow *follow, GError **error)
+have_helper(Follow *follow)
 {
-    follow->fd = input_file_open_regular(follow->path, error);
-    follow->offset = 0;
-    follow->head_length = 0;
-    if (follow->fd < 0)
-        g_prefix_error(error, "cannot read '%s': ", follow->path);
-    return follow->fd >= 0;
+    if (follow->helper != NULL && !aside_helper_is_there(follow->helper))
+        g_clear_pointer(&follow->helper, aside_helper_free);
+    if (follow->helper == NULL && aside_may_begin(follow->place.owner))
+        follow->helper = aside_helper_start(serve);
+    return follow->helper != NULL;
 }
 
-/* FALSE with ERROR if it exists and cannot be opened. */
+/* The lookup, the opening and the reading of a log can each take without end where its writer has mounted a file
+ * system. */
 static gboolean
-open_if_there(Follow *follow, GError **error)
+ask(Follow *follow, Kind kind, GError **error)
 {
-    g_autoptr(GError) cause = NULL;
-    if (open_file(follow, &cause) || g_error_matches(cause, G_IO_ERROR, G_IO_ERROR_NOT_FOUND))
-        return TRUE;
-    g_propagate_error(error, g_steal_pointer(&cause));
+    const ChannelMessage request = {.bytes = &follow->request, .size = sizeof(follow->request)};
+    ChannelMessage answer = {.bytes = &follow->answer, .size = sizeof(follow->answer)};
+    const char *why = "the file system does not answer";
+    follow->request.kind = kind;
+    follow->request.place = follow->place;
+    if (have_helper(follow) && aside_helper_ask(follow->helper, &request, follow->place.owner, &answer) == ASIDE_DONE) {
+        follow->place = follow->answer.place;
+        if (!follow->answer.failed)
+            return TRUE;
+        follow->answer.bytes[follow->answer.length] = '\0';
+        why = follow->answer.bytes;
+    }
+    g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED, "cannot read '%s': %s", follow->path, why);
     return FALSE;
 }
 
@@ -82,11 +114,9 @@ follow_new(const char *path, FollowFunc func, gpointer data)
     follow->path = g_strdup(path);
     follow->func = func;
     follow->data = data;
-    follow->chunk = g_malloc(CHUNK);
-    if (open_file(follow, NULL)) {
-        follow->offset = lseek(follow->fd, 0, SEEK_END);
-        follow->head_length = read_head(follow->fd, follow->head);
-    }
+    follow->place.owner = (uid_t)-1;
+    g_strlcpy(follow->request.path, path, sizeof(follow->request.path));
+    follow->begun = ask(follow, ASK_BEGIN, NULL);
     return follow;
 }
 
@@ -95,77 +125,25 @@ follow_free(Follow *follow)
 {
     if (follow == NULL)
         return;
-    close_file(follow);
+    if (follow->helper != NULL)
+        aside_helper_free(follow->helper);
     g_free(follow->path);
-    g_free(follow->chunk);
     g_free(follow);
-}
-
-/* The file was truncated: it is shorter than the part read, or begins differently. */
-static gboolean
-was_truncated(Follow *follow)
-{
-    struct stat status;
-    char head[HEAD];
-    if (fstat(follow->fd, &status) != 0)
-        return FALSE;
-    if (status.st_size < follow->offset)
-        return TRUE;
-    return read_head(follow->fd, head) < follow->head_length || memcmp(head, follow->head, follow->head_length) != 0;
-}
-
-/* Reads to the end of the file, if there is one, or to the limit of this poll. */
-static gboolean
-read_on(Follow *follow, GError **error)
-{
-    if (follow->fd < 0)
-        return TRUE;
-    if (was_truncated(follow)) {
-        follow->offset = 0;
-        follow->head_length = 0;
-    }
-    while (follow->left > 0) {
-        ssize_t length = pread(follow->fd, follow->chunk, MIN(CHUNK, follow->left), follow->offset);
-        if (length < 0 && errno == EINTR)
-            continue;
-        if (length < 0)
-            return fail(follow, error);
-        if (follow->head_length < HEAD)
-            follow->head_length = read_head(follow->fd, follow->head);
-        if (length == 0)
-            return TRUE;
-        follow->offset += length;
-        follow->left -= (gsize)length;
-        if (!follow->func(follow->chunk, (gsize)length, follow->data, error))
-            return FALSE;
-    }
-    return TRUE;
-}
-
-/* Whether PATH now names a different file from the open one. */
-static gboolean
-was_replaced(const Follow *follow)
-{
-    struct stat here, there;
-    return fstat(follow->fd, &here) == 0 && stat(follow->path, &there) == 0 &&
-           (here.st_ino != there.st_ino || here.st_dev != there.st_dev);
 }
 
 gboolean
 follow_poll(Follow *follow, GError **error)
 {
-    follow->left = POLL_MAX;
-    if (follow->fd < 0 && !open_if_there(follow, error))
+    if (!follow->begun && !ask(follow, ASK_BEGIN, error))
         return FALSE;
-    if (!read_on(follow, error))
-        return FALSE;
-    if (!was_replaced(follow))
-        return TRUE;
-    /* Reads the rest that the writer has written to the old file. */
-    if (!read_on(follow, error))
-        return FALSE;
-    if (follow->left == 0)
-        return TRUE;
-    close_file(follow);
-    return open_if_there(follow, error) && read_on(follow, error);
+    follow->begun = TRUE;
+    for (gsize left = POLL_MAX / CHUNK; left > 0; left--) {
+        if (!ask(follow, ASK_READ, error))
+            return FALSE;
+        if (follow->answer.length == 0)
+            return TRUE;
+        if (!follow->func(follow->answer.bytes, follow->answer.length, follow->data, error))
+            return FALSE;
+    }
+    return TRUE;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Follows a log file as it grows, through rotation: renamed and recreated (the old file is read to its end first), or
- * copied and truncated (detected by its size or, if it has grown again, by its beginning).
+ * Follows a log file as it grows (service/log-file.h). A child opens and reads it, which is given up where the file
+ * system of the log does not answer (confine/aside.h): a poll then fails within 3 s, and later ones go on with another
+ * child.
  */
 #ifndef JESCOPE_SERVICE_FOLLOW_H
 #define JESCOPE_SERVICE_FOLLOW_H
@@ -19,7 +20,7 @@ void follow_free(Follow *follow);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Follow, follow_free)
 
 /* Reads the text appended since the last call, at most 16 MiB. FALSE with FUNC's error, or if the file exists but is
- * not one that input_file_open_regular() opens. */
+ * not one that input_file_open_regular() opens, or does not answer. */
 gboolean follow_poll(Follow *follow, GError **error);
 
 #endif

@@ -227,6 +227,20 @@ def test_file_system_that_does_not_answer(folder, profiled):  # noqa: F811
             wait_for(lambda: profiled.pid in known(server), "the honest target is found")
 
 
+def test_a_log_that_does_not_answer(folder, profiled):  # noqa: F811
+    """It holds up neither the samples of others nor the end of collect."""
+    history = folder / "history.db"
+    with slow_files(folder) as stranger:
+        log = f"/proc/{stranger.pid}/root{folder}/place/top/never/app.log"
+        with started([JESCOPE, "collect", profiled.pid, "--every=1s", "--log", log, "--history", history], env=environment(folder),
+                     stderr=subprocess.PIPE) as collect:
+            wait_for(lambda: jescope(folder, "series", "allocated", "--history", history, check=False).stdout.count("\n") > 3,
+                     "samples of the process are stored")
+            collect.terminate()
+            assert collect.wait(PS_S) == 0
+            assert f"cannot read '{log}': the file system does not answer" in collect.stderr.read()
+
+
 def test_targets_that_lock_their_memory(folder, profiled):  # noqa: F811
     """Those of two users would take all threads for short requests, if each kept one for ever."""
     folder.chmod(0o755)
