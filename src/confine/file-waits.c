@@ -8,7 +8,11 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-enum { LOOK_MIN_MS = 500, LOOK_MAX_MS = 1500 };
+enum {
+    LOOK_MIN_MS = 500,
+    LOOK_MAX_MS = 1500,
+    DISK_MIN = 512 << 10, /* bytes between two looks: less of a disk beside a file that is late is no excuse */
+};
 
 struct FileWaits {
     pid_t pid;
@@ -99,7 +103,8 @@ look_at_threads(const FileWaits *waits)
     return waiting && !running;
 }
 
-/* Whether a disk has been read from since the last look: a slow one is no file system of another user. */
+/* Whether a disk, or a network file system, has been read from at length since the last look: a slow one is no file
+ * system of another user. */
 static gboolean
 has_read_from_disk(FileWaits *waits)
 {
@@ -108,7 +113,7 @@ has_read_from_disk(FileWaits *waits)
     const char *line = g_file_get_contents(path, &text, NULL, NULL) ? strstr(text, key) : NULL;
     const guint64 before = waits->disk_bytes;
     waits->disk_bytes = line != NULL ? g_ascii_strtoull(line + strlen(key), NULL, 10) : before;
-    return waits->disk_bytes != before;
+    return waits->disk_bytes - before >= DISK_MIN;
 }
 
 gboolean

@@ -2,8 +2,8 @@
 /*
  * For how long a confined child waits for files, which a file system of another user may answer late, or never: such
  * waits may take 30 s longer than everything else together, whatever call they are in. Time counts as waiting if a
- * thread waits for a file and none runs, and no disk has been read from meanwhile. Works for root alone, who may look
- * at the child's calls. Not thread-safe.
+ * thread waits for a file and none runs, and little has been read from disks meanwhile. Works for root alone, who may
+ * look at the child's calls. Not thread-safe.
  */
 #ifndef JESCOPE_CONFINE_FILE_WAITS_H
 #define JESCOPE_CONFINE_FILE_WAITS_H
