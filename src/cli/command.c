@@ -149,8 +149,24 @@ command_parse(const Command *command, char **argv, GError **error)
     return parse_words(command, &help, &words, error) && (help || check_operands(command, operands_of(words), error));
 }
 
-/* Supervises the command if it is about processes: its operands, that of --base, or the one of --pid, whose files it
- * opens. */
+/* The supervisor knows paths by their '/'. */
+static void
+add_path(GPtrArray *words, const char *path)
+{
+    const gboolean bare = strchr(path, '/') == NULL && strcmp(path, "-") != 0;
+    g_ptr_array_add(words, g_strconcat(bare ? "./" : "", path, NULL));
+}
+
+static void
+add_paths_of_options(GPtrArray *words, const Command *command)
+{
+    for (const GOptionEntry *entry = command->options; entry != NULL && entry->long_name != NULL; entry++)
+        if (entry->arg == G_OPTION_ARG_FILENAME && *(char *const *)entry->arg_data != NULL)
+            add_path(words, *(char *const *)entry->arg_data);
+}
+
+/* Supervises the command if it is about processes or files of others: its operands, that of --base, the process of
+ * --pid, whose files it opens, or the files of its options. */
 static void
 supervise(const Command *command, char **operands)
 {
@@ -162,6 +178,9 @@ supervise(const Command *command, char **operands)
         return;
     for (; (command->operand == OPERAND_TARGET || command->operand == OPERAND_SOURCE) && *operands != NULL; operands++)
         g_ptr_array_add(words, g_strdup(*operands));
+    for (; command->operand == OPERAND_FILE && *operands != NULL; operands++)
+        add_path(words, *operands);
+    add_paths_of_options(words, command);
     if (pid > 0)
         g_ptr_array_add(words, g_strdup_printf("%d", pid));
     if (base != NULL)

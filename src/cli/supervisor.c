@@ -3,6 +3,7 @@
 
 #include "confine/death-signal.h"
 #include "confine/thread-calls.h"
+#include "confine/walk.h"
 #include "target/process.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ enum {
 typedef enum {
     ABOUT_PATH,   /* the first argument */
     ABOUT_PATH_2, /* the second one */
-    ABOUT_FD,     /* the first one; files of /proc do not count */
+    ABOUT_FD,     /* the first one, of a file */
     ABOUT_ANY_FD, /* the first one, of any kind */
     ABOUT_SHARED, /* the first one, a file of /proc or a memory file, which the process may have and lock as well */
     ABOUT_SEALS,  /* the same, if the second argument is F_ADD_SEALS */
@@ -53,6 +54,7 @@ static const struct {
     {SYS_statx, ABOUT_PATH_2},
     {SYS_readlinkat, ABOUT_PATH_2},
     {SYS_faccessat, ABOUT_PATH_2},
+    {SYS_mkdirat, ABOUT_PATH_2},
     {SYS_statfs, ABOUT_PATH},
 #ifdef SYS_open
     {SYS_open, ABOUT_PATH},
@@ -108,6 +110,27 @@ link_of(pid_t pid, guint64 fd)
     return link != NULL ? link : g_strdup("a file");
 }
 
+static gboolean paths_may_wait; /* an operand is a path that others decide on */
+
+/* Whether others may decide how long NAME, which is looked up, takes. */
+static gboolean
+name_may_wait(long number, const char *name)
+{
+    return paths_may_wait || number == SYS_openat2 || name[0] == '\0' || g_str_has_prefix(name, "/proc/");
+}
+
+/* Whether others may decide how long the file NAME, a descriptor of PID, takes. Its file system is not asked. */
+static gboolean
+file_may_wait(pid_t pid, guint64 fd, const char *name)
+{
+    struct statx status;
+    g_autofree char *path = g_strdup_printf("/proc/%d/fd/%" G_GUINT64_FORMAT, (int)pid, fd);
+    if (g_str_has_prefix(name, "/proc/"))
+        return TRUE;
+    return paths_may_wait && statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &status) == 0 &&
+           (S_ISREG(status.stx_mode) || S_ISDIR(status.stx_mode));
+}
+
 /* The file that CALL waits for, to be freed; NULL: it may wait. */
 static char *
 waits_for(pid_t pid, const ThreadCall *call)
@@ -122,12 +145,10 @@ waits_for(pid_t pid, const ThreadCall *call)
     case ABOUT_PATH:
     case ABOUT_PATH_2:
         name = path_in(pid, call->arguments[calls[i].about == ABOUT_PATH_2]);
-        return call->number == SYS_openat2 || name[0] == '\0' || g_str_has_prefix(name, "/proc/")
-                   ? g_steal_pointer(&name)
-                   : NULL;
+        return name_may_wait(call->number, name) ? g_steal_pointer(&name) : NULL;
     case ABOUT_FD:
         name = link_of(pid, call->arguments[0]);
-        return g_str_has_prefix(name, "/proc/") ? g_steal_pointer(&name) : NULL;
+        return file_may_wait(pid, call->arguments[0], name) ? g_steal_pointer(&name) : NULL;
     case ABOUT_ANY_FD:
         return link_of(pid, call->arguments[0]);
     case ABOUT_SEALS:
@@ -151,7 +172,15 @@ typedef struct {
     GHashTable *calls; /* thread-calls.h */
     gint64 looked_us;
     gint64 waited_us; /* excess of waiting over other time since then */
+    gboolean asked;   /* to end, by a signal */
 } Watched;
+
+/* For a single call. */
+static gint64
+patience(const Watched *child)
+{
+    return child->asked ? END_MS * (gint64)1000 : PATIENCE_US;
+}
 
 typedef enum {
     WAIT_NONE,
@@ -175,7 +204,7 @@ look_at_threads(const Watched *child, char **what)
             continue;
         g_free(*what);
         *what = file;
-        wait = g_get_monotonic_time() - call->seen_us > PATIENCE_US ? WAIT_LONG : WAIT_SHORT;
+        wait = g_get_monotonic_time() - call->seen_us > patience(child) ? WAIT_LONG : WAIT_SHORT;
     }
     return wait;
 }
@@ -190,7 +219,7 @@ look(Watched *child)
     child->looked_us = now;
     child->waited_us = MAX(child->waited_us + (wait != WAIT_NONE ? since : -since), 0);
     if (wait == WAIT_LONG)
-        return g_strdup_printf("%s has not answered for %d s", what, (int)(PATIENCE_US / G_USEC_PER_SEC));
+        return g_strdup_printf("%s has not answered for %d s", what, (int)(patience(child) / G_USEC_PER_SEC));
     if (child->waited_us > TOTAL_US)
         return g_strdup_printf("%s, and what was read before it, has taken %d s longer to answer than all else", what,
                                (int)(TOTAL_US / G_USEC_PER_SEC));
@@ -199,14 +228,19 @@ look(Watched *child)
 
 static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
 
-/* A terminal sends its signals to the child as well. CHILD is 0 if it has ended. */
-static void
+/* A terminal sends its signals to the child as well. CHILD is 0 if it has ended. Whether one was to end it. */
+static gboolean
 pass_on(int signals, pid_t child)
 {
     struct signalfd_siginfo info;
-    while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+    gboolean asked = FALSE;
+    while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        asked |= info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP ||
+                 info.ssi_signo == SIGQUIT;
         if (info.ssi_code <= 0 && child > 0)
             kill(child, (int)info.ssi_signo);
+    }
+    return asked;
 }
 
 /* ---- output ---- */
@@ -356,7 +390,7 @@ supervise(pid_t child, int signals, Relay relays[OUTPUTS], SupervisorSay say)
         if (has_ended(child) || (n > 0 && events[0].revents != 0))
             end_like(child, signals, relays);
         if (n > 0)
-            pass_on(signals, child);
+            watched.asked |= pass_on(signals, child);
         for (guint i = 0; i < OUTPUTS && n > 0; i++)
             relay_some(&relays[i], 0);
         if (g_get_monotonic_time() < look_us)
@@ -376,8 +410,13 @@ is_supervised(const char *operand)
     guint64 start;
     if (process_operand_parse(operand, &pid, &start))
         return process_may_delay(pid, &user);
+    if (strstr(operand, "://") != NULL || g_str_has_prefix(operand, "unix:") || strcmp(operand, "-") == 0)
+        return FALSE;
     /* Also if a file has the name: most commands use none, and another user may have made it. */
-    return strstr(operand, "://") == NULL && strchr(operand, '/') == NULL && strcmp(operand, "-") != 0;
+    if (strchr(operand, '/') == NULL)
+        return TRUE;
+    paths_may_wait |= !walk_is_decided_by_us(operand);
+    return paths_may_wait;
 }
 
 static void
@@ -424,8 +463,8 @@ supervisor_begin(char *const *operands, SupervisorSay say)
 {
     sigset_t signals, before;
     gboolean any = FALSE;
-    for (; geteuid() == 0 && *operands != NULL && !any; operands++)
-        any = is_supervised(*operands);
+    for (; geteuid() == 0 && *operands != NULL; operands++)
+        any |= is_supervised(*operands);
     if (!any)
         return;
     sigemptyset(&signals);

@@ -82,21 +82,29 @@ walk_is_of_proc(int fd)
     return fstatfs(fd, &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
 }
 
+/* As the lookup has found it: its file system is not asked. */
+static gboolean
+look_at(int fd, struct statx *status)
+{
+    return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MODE | STATX_UID | STATX_MNT_ID,
+                 status) == 0;
+}
+
 /* 0 or errno. */
 static int
 step(Walk *walk, const char *component)
 {
-    struct stat status;
+    struct statx status;
     int next = openat(walk->at, component, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     walk->by_magic = FALSE;
-    if (next < 0 || fstat(next, &status) != 0 || !S_ISLNK(status.st_mode))
+    if (next < 0 || !look_at(next, &status) || !S_ISLNK(status.stx_mode))
         return step_to(walk, next);
     int code = 0;
     if (walk_is_of_proc(next)) {
         code = walk->led ? EREMOTE : step_to(walk, openat(walk->at, component, O_PATH | O_CLOEXEC));
         walk->by_magic = TRUE;
     } else {
-        code = follow_link(walk, next, status.st_uid);
+        code = follow_link(walk, next, status.stx_uid);
     }
     close(next);
     return code;
@@ -126,6 +134,51 @@ walk_to(Walk *walk, const char *path, WalkMissing missing)
     }
     g_clear_pointer(&walk->rest, g_free);
     return code;
+}
+
+/* Whether a program answers for the file system of this mount (FUSE), or may, since it is in another namespace. */
+static gboolean
+is_answered_by_a_program(guint64 mount)
+{
+    g_autofree char *text = NULL;
+    if (!g_file_get_contents("/proc/self/mountinfo", &text, NULL, NULL))
+        return TRUE;
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (char **line = lines; *line != NULL; line++) {
+        const char *type = strstr(*line, " - ");
+        if (type != NULL && g_ascii_strtoull(*line, NULL, 10) == mount)
+            return g_str_has_prefix(type + strlen(" - "), "fuse");
+    }
+    return TRUE;
+}
+
+/* SHARED: whether all users may make files in it. */
+static gboolean
+is_ours(const Walk *walk, gboolean *shared)
+{
+    struct statx status;
+    if (walk->led || walk->by_magic || !look_at(walk->at, &status) || !rights_are_trusted(status.stx_uid))
+        return FALSE;
+    *shared = S_ISDIR(status.stx_mode) && (status.stx_mode & S_IWOTH) != 0;
+    return (!*shared || (status.stx_mode & S_ISVTX) != 0) && !is_answered_by_a_program(status.stx_mnt_id);
+}
+
+gboolean
+walk_is_decided_by_us(const char *path)
+{
+    Walk walk = {.at = -1, .rest = g_strdup(path)};
+    gboolean shared = TRUE;
+    int code = start_at(&walk, path[0] == '/' ? "/" : ".");
+    while (code == 0 && is_ours(&walk, &shared)) {
+        g_autofree char *component = take_component(&walk);
+        if (component == NULL)
+            break;
+        code = step(&walk, component);
+    }
+    const gboolean ours = code == 0 ? is_ours(&walk, &shared) : code == ENOENT && !shared;
+    g_free(walk.rest);
+    walk_end(&walk);
+    return ours;
 }
 
 void

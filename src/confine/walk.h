@@ -33,6 +33,10 @@ int walk_to(Walk *walk, const char *path, WalkMissing missing);
 
 void walk_end(Walk *walk);
 
+/* Whether root and the caller alone decide where PATH leads, and no program answers for a file system on the way
+ * (FUSE). Waits for no such file system. */
+gboolean walk_is_decided_by_us(const char *path);
+
 /* The directory PATH, to write to (O_PATH); -1 with errno, which is EREMOTE if a link of another user leads there. */
 int walk_open_directory(const char *path, WalkMissing missing);
 

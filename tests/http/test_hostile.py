@@ -227,6 +227,22 @@ def test_file_system_that_does_not_answer(folder, profiled):  # noqa: F811
             wait_for(lambda: profiled.pid in known(server), "the honest target is found")
 
 
+@pytest.mark.parametrize("words", [["report", "PATH"], ["stats", "PATH"], ["doctor", "PATH"], ["import", "PATH", "--history=new.db"],
+                                   ["series", "--history=PATH"], ["last", "--directory=PATH"]])
+def test_a_path_that_does_not_answer(folder, words):
+    """The command ends by itself, and at once by a signal."""
+    with slow_files(folder) as stranger:
+        path = f"/proc/{stranger.pid}/root{folder}/place/top/never/file"
+        command = [JESCOPE, *[word.replace("PATH", path) for word in words]]
+        options = {"env": environment(folder), "cwd": folder, "stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+        with started(command, **options) as one, started(command, **options) as other:
+            wait_for(lambda: pathlib.Path(f"/proc/{other.pid}/task/{other.pid}/children").read_text() != "", "it is supervised")
+            other.terminate()
+            assert other.wait(PS_S) != 0 and one.poll() is None
+            assert one.wait(PS_S) == 1
+            assert "it is in a file system that another user answers for" in one.stderr.read()
+
+
 def test_a_log_that_does_not_answer(folder, profiled):  # noqa: F811
     """It holds up neither the samples of others nor the end of collect."""
     history = folder / "history.db"

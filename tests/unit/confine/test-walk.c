@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -104,11 +105,42 @@ test_links_of_proc(void)
     g_assert_no_errno(rmdir(folder));
 }
 
+/* Where others decide, a command is supervised. */
+static void
+test_decided_by_us(void)
+{
+    if (geteuid() != 0) {
+        g_test_skip("only root has files of other users");
+        return;
+    }
+    g_autofree char *folder = g_dir_make_tmp("jescope-test-XXXXXX", NULL);
+    g_assert_no_errno(chdir(folder));
+    g_assert_no_errno(mkdir("place", 0755));
+    g_assert_no_errno(mkdir("his-place", 0755));
+    g_assert_no_errno(chown("his-place", SOMEBODY, SOMEBODY));
+    add_link("own", "place", 0);
+    add_link("to-his", "his-place", 0);
+    add_link("his", "place", SOMEBODY);
+    static const char *const ours[] = {"/", "place", "./own/../place", "none"};
+    static const char *const others[] = {"his",         "his-place", "to-his/../place",
+                                         "to-his/none", "../none",   "/proc/self/root"};
+    for (gsize i = 0; i < G_N_ELEMENTS(ours); i++)
+        g_assert_true(walk_is_decided_by_us(ours[i]));
+    for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
+        g_assert_false(walk_is_decided_by_us(others[i]));
+    static const char *const made[] = {"own", "to-his", "his", "place", "his-place"};
+    for (gsize i = 0; i < G_N_ELEMENTS(made); i++)
+        g_assert_no_errno(remove(made[i]));
+    g_assert_no_errno(chdir("/"));
+    g_assert_no_errno(rmdir(folder));
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/walk/to-write", test_to_write);
     g_test_add_func("/walk/links-of-proc", test_links_of_proc);
+    g_test_add_func("/walk/decided-by-us", test_decided_by_us);
     return g_test_run();
 }
