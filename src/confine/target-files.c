@@ -3,6 +3,7 @@
 
 #include "confine/opener.h"
 #include "confine/rights.h"
+#include "confine/thread-time.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,9 +46,10 @@ struct TargetFiles {
     Rights rights;
     Authors *authors;
     GMutex lock;
-    guint64 memory; /* protected by lock */
-    guint left_out; /* protected by lock */
-    gint64 time_us; /* protected by lock */
+    guint64 memory;    /* protected by lock */
+    guint left_out;    /* protected by lock */
+    gint64 time_us;    /* protected by lock */
+    gint64 opening_us; /* likewise: processor time of finding files */
 };
 
 /* All TargetFiles, for requests from a confined process. */
@@ -457,6 +459,24 @@ open_for_names(const TargetFiles *files, const char *path, TargetFile *opened)
     return failure;
 }
 
+/* As open_with() or open_for_names(), whose time is counted where another user chooses the names: a name may lead
+ * through links of which each takes long, whether a file is there or not. */
+static int
+open_in_time(TargetFiles *files, const char *path, const Rights *shown, TargetFile *opened)
+{
+    const gint64 begun_us = thread_time_us();
+    g_mutex_lock(&files->lock);
+    const gboolean over = files->opening_us > TARGET_FILES_MAX_TIME;
+    g_mutex_unlock(&files->lock);
+    if (over)
+        return ETIME;
+    const int failure = shown != NULL ? open_with(files, path, shown, opened) : open_for_names(files, path, opened);
+    g_mutex_lock(&files->lock);
+    files->opening_us += files->origin[0] != '\0' ? thread_time_us() - begun_us : 0;
+    g_mutex_unlock(&files->lock);
+    return failure;
+}
+
 static gint gave_foreign; /* atomic */
 
 gboolean
@@ -470,7 +490,7 @@ answer_file(const OpenerQuestion *question, OpenerAnswer *answer)
 {
     g_autoptr(TargetFiles) files = find_in_list(question->subject);
     TargetFile file = {.fd = -1};
-    int failure = files != NULL ? open_for_names(files, question->text, &file) : EINVAL;
+    int failure = files != NULL ? open_in_time(files, question->text, NULL, &file) : EINVAL;
     if (failure == 0) {
         target_files_add_author(files, file.status.st_uid);
         if (!rights_are_trusted(file.status.st_uid))
@@ -493,13 +513,21 @@ answer_text(const OpenerQuestion *question, OpenerAnswer *answer)
     g_mutex_lock(&files->authors->lock);
     copy_rights(&files->authors->rights, &rights);
     g_mutex_unlock(&files->authors->lock);
-    int failure = open_with(files, question->text, &rights, &file);
+    int failure = open_in_time(files, question->text, &rights, &file);
     rights_clear(&rights);
     if (failure == 0) {
         answer->fd = file.fd;
         g_free(file.path);
     }
     return failure;
+}
+
+static const char *
+meaning_of(int failure)
+{
+    return failure == EINVAL  ? "not a regular file"
+           : failure == ETIME ? "finding files that another user names has taken 30 s of processor time"
+                              : g_strerror(failure);
 }
 
 static gboolean
@@ -512,7 +540,7 @@ ask(OpenerKind kind, const TargetFiles *files, const char *path, TargetFile *fil
         failure = EIO;
     if (failure != 0) {
         g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(failure), "cannot read %s: %s", path,
-                    failure == EINVAL ? "not a regular file" : g_strerror(failure));
+                    meaning_of(failure));
         return FALSE;
     }
     file->fd = answer.fd;

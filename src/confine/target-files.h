@@ -75,6 +75,7 @@ gboolean target_files_take_memory(TargetFiles *files, guint64 bytes);
 #define TARGET_FILES_MAX_TIME ((gint64)30 * G_USEC_PER_SEC)
 gboolean target_files_take_time(TargetFiles *files, gint64 time_us);
 gboolean target_files_ran_out(TargetFiles *files);
+/* Finding files that another user names may take as much again, in the process that opens them; then none is. */
 
 guint target_files_left_out(TargetFiles *files);
 
