@@ -321,22 +321,38 @@ is_running(pid_t pid)
     return is_running_itself(pid);
 }
 
-typedef enum {
-    ITEM_WAITS,
-    ITEM_PASSED_OVER,
-    ITEM_DONE,
-} ItemState;
+/* An account in a list. Shared with the child. */
+typedef struct {
+    uid_t user;
+    AsideManner manner; /* at the beginning of the list */
+    guint next;         /* its next item; the number of items: none is left */
+    guint done;         /* items */
+    gint64 taken_us;    /* by its items until now */
+    gboolean over;      /* its other items are passed over: the parent sets this, also while the child works */
+} Share;
 
 /* Shared with the child. */
 typedef struct {
-    guint done;      /* how many items the child has processed, which is the index of the current one */
-    guint8 states[]; /* the parent changes WAITS to PASSED_OVER, also while the child works */
+    guint begun;     /* items */
+    guint at;        /* the last of them; the number of items: the child has begun none, or has ended them all */
+    guint share;     /* its account, an index */
+    gint64 begun_us; /* monotonic */
 } Progress;
+
+/* Shared with the child. */
+typedef struct {
+    guint following; /* the next item of the same account; the number of items: none */
+    guint nth;       /* the index of the item that was the Nth to be begun */
+    gboolean done;
+} Item;
 
 typedef struct {
     const AsideList *list;
     Progress *progress;
+    Share *shares;
+    Item *items;
     char *answers;
+    guint n_shares;
     gint64 end_us; /* 0: none */
     guint waited_ms;
 } Batch;
@@ -370,20 +386,26 @@ user_at(const AsideList *list, guint i)
 static void
 pass_over_given_up(const Batch *batch)
 {
-    const AsideList *list = batch->list;
     const gboolean ended = has_ended(batch);
     const guint stuck = count_stuck();
-    for (guint i = batch->progress->done; i < list->n; i++)
-        if (batch->progress->states[i] == ITEM_WAITS && (ended || is_given_up(user_at(list, i), stuck)))
-            batch->progress->states[i] = ITEM_PASSED_OVER;
+    for (guint i = 0; i < batch->n_shares; i++) {
+        Share *share = &batch->shares[i];
+        share->over = share->over || ended || is_given_up(share->user, stuck);
+    }
+}
+
+/* Whether the child processes an item, which may end at any time. */
+static gboolean
+is_at_item(const Batch *batch)
+{
+    return batch != NULL && *(const volatile guint *)&batch->progress->at < batch->list->n;
 }
 
 static uid_t
-user_of(const Job *job, guint at)
+user_of(const Job *job)
 {
-    if (job->batch == NULL || at >= job->batch->list->n)
-        return job->user;
-    return user_at(job->batch->list, at);
+    const Batch *batch = job->batch;
+    return is_at_item(batch) ? batch->shares[*(const volatile guint *)&batch->progress->share].user : job->user;
 }
 
 /* FALSE: it takes too long. The time starts again with each item of a list. */
@@ -394,9 +416,9 @@ wait_for_answer(int socket, pid_t child, const Job *job)
     gint64 begin = g_get_monotonic_time();
     guint before = 0;
     while (poll(&answer, 1, LOOK_MS) <= 0) {
-        const guint now = job->batch != NULL ? *(const volatile guint *)&job->batch->progress->done : 0;
+        const guint now = job->batch != NULL ? *(const volatile guint *)&job->batch->progress->begun : 0;
         const gboolean running = is_running(child);
-        const uid_t user = user_of(job, now);
+        const uid_t user = user_of(job);
         begin = now != before ? g_get_monotonic_time() : begin;
         before = now;
         const gint64 taken = g_get_monotonic_time() - begin;
@@ -603,50 +625,104 @@ aside_helper_free(AsideHelper *helper)
 
 /* ---- lists ---- */
 
+static gboolean
+comes_before(const Share *one, const Share *other)
+{
+    if ((one->manner == ASIDE_SLOW) != (other->manner == ASIDE_SLOW))
+        return other->manner == ASIDE_SLOW;
+    return one->taken_us != other->taken_us ? one->taken_us < other->taken_us : one->manner < other->manner;
+}
+
+/* The account whose item comes next. NULL: no item is left. */
+static Share *
+next_share(const Batch *batch)
+{
+    Share *next = NULL;
+    for (guint i = 0; i < batch->n_shares; i++) {
+        Share *share = &batch->shares[i];
+        if (!*(const volatile gboolean *)&share->over && share->next < batch->list->n &&
+            (next == NULL || comes_before(share, next)))
+            next = share;
+    }
+    return next;
+}
+
+/* Also an item in which the child ends is begun and charged only once. */
+static void
+begin_item(const Batch *batch, Share *share)
+{
+    Progress *progress = batch->progress;
+    const guint i = share->next;
+    share->next = batch->items[i].following;
+    progress->begun_us = g_get_monotonic_time();
+    progress->share = (guint)(share - batch->shares);
+    progress->at = batch->items[progress->begun].nth = i;
+    progress->begun++;
+}
+
+/* An item takes some time by any clock: the next one of another account comes before the next one of this. */
+static void
+charge_item(const Batch *batch)
+{
+    const Progress *progress = batch->progress;
+    batch->shares[progress->share].taken_us += MAX(g_get_monotonic_time() - progress->begun_us, 1);
+}
+
 static void
 work_off(gpointer data, ChannelMessage *answer)
 {
     const Batch *batch = data;
     const AsideList *list = batch->list;
-    Progress *progress = batch->progress;
-    for (guint i = progress->done; i < list->n; progress->done = ++i) {
-        if (*(volatile guint8 *)&progress->states[i] != ITEM_WAITS)
-            continue;
+    for (Share *share; (share = next_share(batch)) != NULL;) {
+        begin_item(batch, share);
+        const guint i = batch->progress->at;
         list->each(list->data, i, batch->answers + i * list->size);
-        progress->states[i] = ITEM_DONE;
+        batch->items[i].done = TRUE;
+        share->done++;
+        charge_item(batch);
     }
+    batch->progress->at = list->n;
 }
 
-/* A child ends at the first item that takes too long or kills it; another one continues after that item. */
+/* A child ends at the first item that takes too long or kills it; another one continues with the others. */
 static void
 run_batch(Batch *batch)
 {
-    const AsideList *list = batch->list;
     const Job job = {.work = work_off, .data = batch, .batch = batch};
     AsideEnd end = ASIDE_GIVEN_UP;
-    while (end == ASIDE_GIVEN_UP && batch->progress->done < list->n) {
+    gboolean begun = TRUE;
+    for (pass_over_given_up(batch); end == ASIDE_GIVEN_UP && begun && next_share(batch) != NULL;
+         pass_over_given_up(batch)) {
         char none = 0;
         ChannelMessage answer = {.bytes = &none, .size = sizeof(none)};
-        pass_over_given_up(batch);
+        batch->progress->at = batch->list->n;
         const Outcome outcome = run_child(&job, &answer);
-        const guint at = batch->progress->done;
-        const uid_t user = user_at(list, MIN(at, list->n - 1));
+        const uid_t user = batch->shares[batch->progress->share].user;
+        begun = is_at_item(batch);
         end = outcome.end;
+        if (begun)
+            charge_item(batch);
         /* At the end, it may have been its turn for an instant. */
-        if (outcome.too_long && at < list->n && (outcome.left > 0 || !has_ended(batch)))
+        if (outcome.too_long && begun && (outcome.left > 0 || !has_ended(batch)))
             note_given_up(user, outcome.left);
         else
             note_left(user, outcome.left);
-        if (end == ASIDE_GIVEN_UP && at < list->n)
-            batch->progress->done = at + 1;
     }
 }
 
 static gpointer
-share(gsize size)
+share_memory(gsize size)
 {
-    gpointer memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    gpointer memory =
+        mmap(NULL, MAX(size, 1), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory != MAP_FAILED ? memory : NULL;
+}
+
+static void
+unshare_memory(gpointer memory, gsize size)
+{
+    if (memory != NULL)
+        munmap(memory, MAX(size, 1));
 }
 
 static _Thread_local gboolean list_ended;
@@ -657,26 +733,75 @@ aside_list_has_ended(void)
     return list_ended;
 }
 
+/* Items of one account are done in their order. */
+static void
+find_shares(Batch *batch)
+{
+    const AsideList *list = batch->list;
+    g_autoptr(GHashTable) last = g_hash_table_new(NULL, NULL); /* account -> its last item, a pointer */
+    for (guint i = 0; i < list->n; i++) {
+        const uid_t user = user_at(list, i);
+        Item *before = g_hash_table_lookup(last, GUINT_TO_POINTER(user));
+        batch->items[i].following = list->n;
+        if (before != NULL)
+            before->following = i;
+        else
+            batch->shares[batch->n_shares++] = (Share){.user = user, .manner = manner_of(user), .next = i};
+        g_hash_table_insert(last, GUINT_TO_POINTER(user), &batch->items[i]);
+    }
+}
+
+static void
+note_manners(const Batch *batch)
+{
+    for (guint i = 0; i < batch->n_shares; i++)
+        if (batch->shares[i].done > 0 && manner_of(batch->shares[i].user) == ASIDE_UNKNOWN)
+            note_prompt(batch->shares[i].user);
+}
+
+/* Those that were begun first, in the order in which they were. */
+static void
+take_all(const Batch *batch, AsideTake take)
+{
+    const AsideList *list = batch->list;
+    g_autofree gboolean *taken = g_new0(gboolean, list->n);
+    for (guint n = 0; n < batch->progress->begun; n++) {
+        const guint i = batch->items[n].nth;
+        taken[i] = TRUE;
+        take(list->data, i, batch->items[i].done ? batch->answers + i * list->size : NULL);
+    }
+    for (guint i = 0; i < list->n; i++)
+        if (!taken[i])
+            take(list->data, i, NULL);
+}
+
 void
 aside_each(const AsideList *list, AsideTake take)
 {
-    const gsize progress_size = sizeof(Progress) + list->n, size = list->n * list->size;
-    Batch batch = {.list = list, .progress = share(progress_size), .answers = size > 0 ? share(size) : NULL};
+    Batch batch = {.list = list,
+                   .progress = share_memory(sizeof(Progress)),
+                   .shares = share_memory(list->n * sizeof(Share)),
+                   .items = share_memory(list->n * sizeof(Item)),
+                   .answers = share_memory(list->n * list->size)};
+    const gboolean shared =
+        batch.progress != NULL && batch.shares != NULL && batch.items != NULL && batch.answers != NULL;
     if (list->most_ms > 0)
         batch.end_us = g_get_monotonic_time() + (gint64)list->most_ms * 1000;
-    if (batch.progress != NULL && batch.answers != NULL && inside)
+    if (shared)
+        find_shares(&batch);
+    if (shared && inside)
         work_off(&batch, NULL);
-    else if (batch.progress != NULL && batch.answers != NULL)
+    else if (shared)
         run_batch(&batch);
     list_ended = (batch.end_us != 0 && g_get_monotonic_time() >= batch.end_us) || count_stuck() >= STUCK_MOST;
-    for (guint i = 0; i < list->n; i++) {
-        const gboolean done = batch.progress != NULL && batch.progress->states[i] == ITEM_DONE;
-        if (done && !inside && manner_of(user_at(list, i)) == ASIDE_UNKNOWN)
-            note_prompt(user_at(list, i));
-        take(list->data, i, done ? batch.answers + i * list->size : NULL);
-    }
-    if (batch.progress != NULL)
-        munmap(batch.progress, progress_size);
-    if (batch.answers != NULL)
-        munmap(batch.answers, size);
+    if (!inside)
+        note_manners(&batch);
+    if (shared)
+        take_all(&batch, take);
+    for (guint i = 0; i < list->n && !shared; i++)
+        take(list->data, i, NULL);
+    unshare_memory(batch.progress, sizeof(Progress));
+    unshare_memory(batch.shares, list->n * sizeof(Share));
+    unshare_memory(batch.items, list->n * sizeof(Item));
+    unshare_memory(batch.answers, list->n * list->size);
 }

@@ -105,7 +105,9 @@ typedef struct {
 typedef void (*AsideTake)(gpointer data, guint i, gconstpointer answer);
 
 /* Like aside_run() for each item, in one child until an item is given up; then calls TAKE for each item in the
- * caller. */
+ * caller, in the order in which they were begun. The account whose items have taken least time in this list comes next,
+ * so that the first item of each comes before the second of any; the prompt come first of those that have taken none,
+ * and accounts that were slow before come after all others. */
 void aside_each(const AsideList *list, AsideTake take);
 
 /* Whether the last list of this thread took all its time, or left as many children as there may be. */

@@ -273,16 +273,9 @@ has_room(Scanner *scanner, uid_t user, ScanResult *result)
 
 /* ---- examination ---- */
 
-/* A process to be examined in this scan. */
-typedef struct {
-    Process process;
-    AsideManner manner; /* of its user */
-    guint turn;         /* its rank among the processes of its user */
-} Due;
-
 typedef struct {
     Scanner *scanner;
-    GArray *due; /* of Due */
+    GArray *due; /* of Process: those to be examined in this scan */
     ScanResult *result;
 } Examination;
 
@@ -320,22 +313,22 @@ note_examined(const Examination *examination, const Examined *examined)
     scan_result_add_found(examination->result, &(ScanFound){.process = seen->process, .address = seen->address});
 }
 
-static const Due *
+static const Process *
 due_at(const Examination *examination, guint i)
 {
-    return &g_array_index(examination->due, Due, i);
+    return &g_array_index(examination->due, Process, i);
 }
 
 static void
 examine_aside(gpointer data, guint i, gpointer answer)
 {
-    examine(&due_at(data, i)->process, answer);
+    examine(due_at(data, i), answer);
 }
 
 static uid_t
 user_of_due(gconstpointer data, guint i)
 {
-    return due_at(data, i)->process.uids[1];
+    return due_at(data, i)->uids[1];
 }
 
 /* What there was no time for is new to the next scan. */
@@ -343,35 +336,11 @@ static void
 take_examined(gpointer data, guint i, gconstpointer answer)
 {
     const Examination *examination = data;
-    const Process *process = &due_at(examination, i)->process;
+    const Process *process = due_at(examination, i);
     if (answer != NULL)
         note_examined(examination, answer);
     else if (aside_list_has_ended() && aside_manner(process->uids[1]) != ASIDE_SLOW)
         g_hash_table_remove(examination->scanner->seen, GINT_TO_POINTER(process->pid));
-}
-
-static gint
-compare_due(gconstpointer a, gconstpointer b)
-{
-    const Due *left = a, *right = b;
-    if (left->manner != right->manner)
-        return left->manner < right->manner ? -1 : 1;
-    return (left->turn > right->turn) - (left->turn < right->turn);
-}
-
-/* Users who were prompt before come first, those who were slow last; among them users take turns. */
-static void
-order_due(GArray *due)
-{
-    g_autoptr(GHashTable) turns = g_hash_table_new(NULL, NULL);
-    for (guint i = 0; i < due->len; i++) {
-        Due *one = &g_array_index(due, Due, i);
-        const gpointer user = GUINT_TO_POINTER(account_of(one->process.uids[1]));
-        one->manner = aside_manner(one->process.uids[1]);
-        one->turn = GPOINTER_TO_UINT(g_hash_table_lookup(turns, user));
-        g_hash_table_insert(turns, user, GUINT_TO_POINTER(one->turn + 1));
-    }
-    g_array_sort(due, compare_due);
 }
 
 /* All at once, since any user may have thousands of user ids, each of which may delay its first process. */
@@ -379,7 +348,6 @@ static void
 examine_due(Scanner *scanner, GArray *due, ScanResult *result)
 {
     Examination examination = {scanner, due, result};
-    order_due(due);
     const AsideList list = {.n = due->len,
                             .size = sizeof(Examined),
                             .data = &examination,
@@ -394,11 +362,10 @@ static void
 begin_examination(Scanner *scanner, const Process *process, GArray *due, ScanResult *result)
 {
     const Examination examination = {scanner, due, result};
-    const Due one = {.process = *process};
     if (!process_is_ours(process) || process->state == 'Z')
         return;
     if (discovery_may_be_delayed(process)) {
-        g_array_append_val(due, one);
+        g_array_append_vals(due, process, 1);
         return;
     }
     g_autofree Examined *examined = g_new0(Examined, 1);
@@ -406,45 +373,59 @@ begin_examination(Scanner *scanner, const Process *process, GArray *due, ScanRes
     note_examined(&examination, examined);
 }
 
-/* Remembers process PID, which is to be examined; NULL if it does not exist. */
-static Seen *
-look_anew(Scanner *scanner, pid_t pid)
-{
-    Process process;
-    if (!process_look(pid, &process))
-        return NULL;
-    Seen *seen = g_new0(Seen, 1);
-    seen->process = process;
-    g_hash_table_replace(scanner->seen, GINT_TO_POINTER(pid), seen);
-    return seen;
-}
+/* The pids to be looked at in this scan. */
+typedef struct {
+    GArray *first; /* of pid_t: of processes that are new, or were targets */
+    GArray *again;
+} Pids;
 
 static void
-look_at(Scanner *scanner, pid_t pid, gboolean hinted, GArray *due, ScanResult *result)
+look_at(Scanner *scanner, pid_t pid, gboolean hinted, const Pids *pids, ScanResult *result)
 {
     Seen *seen = g_hash_table_lookup(scanner->seen, GINT_TO_POINTER(pid));
-    gboolean known = seen != NULL;
-    if (known && seen->address != NULL) {
+    if (seen != NULL && seen->address != NULL) {
         if (is_still_target(seen)) {
             seen->scan = scanner->scan;
             return;
         }
         scan_result_add_lost(result, &seen->process);
-        known = FALSE;
+        g_clear_pointer(&seen->address, g_free);
+        seen->looks = 0;
     }
+    const gboolean known = seen != NULL && seen->looks > 0;
     if (known && !hinted && !is_due(seen->looks + 1) && process_start_time(pid) == seen->process.start_time) {
         seen->looks++;
         seen->scan = scanner->scan;
         return;
     }
-    guint looks = known ? seen->looks : 0;
-    guint64 start_time = known ? seen->process.start_time : 0;
-    seen = look_anew(scanner, pid);
-    if (seen == NULL)
-        return;
-    seen->looks = start_time == seen->process.start_time ? looks + 1 : 1;
+    g_array_append_val(known && !hinted ? pids->again : pids->first, pid);
+}
+
+/* Remembers PROCESS, which is to be examined. */
+static void
+note_look(Scanner *scanner, const Process *process)
+{
+    const gpointer pid = GINT_TO_POINTER(process->pid);
+    const Seen *before = g_hash_table_lookup(scanner->seen, pid);
+    const gboolean same = before != NULL && before->process.start_time == process->start_time;
+    Seen *seen = g_new0(Seen, 1);
+    seen->process = *process;
+    seen->looks = same ? before->looks + 1 : 1;
     seen->scan = scanner->scan;
-    begin_examination(scanner, &seen->process, due, result);
+    g_hash_table_replace(scanner->seen, pid, seen);
+}
+
+/* What there is no time for is not seen in this scan, and so new to the next one. */
+static void
+look_at_all(Scanner *scanner, const Pids *pids, GArray *due, ScanResult *result)
+{
+    g_array_append_vals(pids->first, pids->again->data, pids->again->len);
+    g_autoptr(GArray) processes = process_look_each(pids->first, NULL);
+    for (guint i = 0; i < processes->len; i++) {
+        const Process *process = &g_array_index(processes, Process, i);
+        note_look(scanner, process);
+        begin_examination(scanner, process, due, result);
+    }
 }
 
 static void
@@ -474,15 +455,19 @@ static void
 discover(Scanner *scanner, const GArray *hints, ScanResult *result)
 {
     g_autoptr(GDir) proc = g_dir_open("/proc", 0, NULL);
-    g_autoptr(GArray) due = g_array_new(FALSE, FALSE, sizeof(Due));
+    g_autoptr(GArray) due = g_array_new(FALSE, FALSE, sizeof(Process));
+    g_autoptr(GArray) first = g_array_new(FALSE, FALSE, sizeof(pid_t));
+    g_autoptr(GArray) again = g_array_new(FALSE, FALSE, sizeof(pid_t));
+    const Pids pids = {first, again};
     const char *name;
     count_known(scanner);
     look_at_targets(scanner);
     while (proc != NULL && (name = g_dir_read_name(proc)) != NULL) {
         pid_t pid = g_ascii_isdigit(name[0]) ? (pid_t)atoi(name) : 0;
         if (pid > 0 && pid != getpid())
-            look_at(scanner, pid, is_hinted(hints, pid), due, result);
+            look_at(scanner, pid, is_hinted(hints, pid), &pids, result);
     }
+    look_at_all(scanner, &pids, due, result);
     examine_due(scanner, due, result);
     forget_ended(scanner, result);
     g_array_sort(result->found, compare_found);

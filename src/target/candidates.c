@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/candidates.h"
 
-#include "confine/account.h"
 #include "confine/aside.h"
 #include "target/diagnosis.h"
 #include "target/discovery.h"
@@ -128,41 +127,6 @@ take_looked(gpointer data, guint i, gconstpointer answer)
                         candidate->process.name, (int)candidate->process.pid, (int)candidate->process.pid, user);
 }
 
-typedef struct {
-    AsideManner manner; /* of its user */
-    guint turn;         /* its rank among the processes of its user */
-    Process process;
-} Turn;
-
-static gint
-compare_turns(gconstpointer a, gconstpointer b)
-{
-    const Turn *left = a, *right = b;
-    if (left->manner != right->manner)
-        return left->manner < right->manner ? -1 : 1;
-    return (left->turn > right->turn) - (left->turn < right->turn);
-}
-
-/* Orders the first process of each user before the second of each, so that many processes of one user do not delay
- * those of others; users that have been prompt come before all others, those that have been slow after them. */
-static void
-take_turns(GArray *processes)
-{
-    g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL);
-    g_autoptr(GArray) turns = g_array_sized_new(FALSE, FALSE, sizeof(Turn), processes->len);
-    for (guint i = 0; i < processes->len; i++) {
-        const Process *process = &g_array_index(processes, Process, i);
-        const gpointer user = GUINT_TO_POINTER(account_of(process->uids[1]));
-        const Turn turn = {aside_manner(process->uids[1]), GPOINTER_TO_UINT(g_hash_table_lookup(counts, user)),
-                           *process};
-        g_hash_table_insert(counts, user, GUINT_TO_POINTER(turn.turn + 1));
-        g_array_append_val(turns, turn);
-    }
-    g_array_sort(turns, compare_turns);
-    for (guint i = 0; i < processes->len; i++)
-        g_array_index(processes, Process, i) = g_array_index(turns, Turn, i).process;
-}
-
 GPtrArray *
 candidates_look(const GArray *processes)
 {
@@ -176,7 +140,6 @@ candidates_look(const GArray *processes)
         else
             g_ptr_array_add(all, look(process));
     }
-    take_turns(slow);
     const AsideList list = {.n = slow->len,
                             .size = sizeof(Looked),
                             .data = &looks,
@@ -286,7 +249,6 @@ select_named(const GArray *all, const char *name, guint *unread)
                             .each = name_aside,
                             .user = user_of_unsure,
                             .most_ms = NAME_MS};
-    take_turns(unsure);
     aside_each(&list, take_name);
     prefer(named, is_living);
     prefer(named, process_is_ours);
@@ -408,16 +370,15 @@ find_pid(const char *text, GError **error)
 }
 
 GPtrArray *
-candidates_find(const char *name, CandidatesFlags flags, GError **error)
+candidates_find_among(const GArray *all, const ProcessListGaps *gaps, const char *name, CandidatesFlags flags,
+                      GError **error)
 {
     const gboolean pid = process_operand_is_number(name);
-    ProcessListGaps gaps = {0};
-    g_autoptr(GArray) all = pid && (flags & CANDIDATES_FAMILY) == 0 ? NULL : process_list(&gaps);
     guint unread = 0;
     g_autoptr(GArray) found = pid ? find_pid(name, error) : select_named(all, name, &unread);
     if (found == NULL)
         return NULL;
-    unread += pid ? 0 : gaps.unread;
+    unread += pid ? 0 : gaps->unread;
     if (unread > 0 && (found->len == 0 || (flags & CANDIDATES_FAMILY) == 0)) {
         set_unread(unread, name, error);
         return NULL;
@@ -429,6 +390,15 @@ candidates_find(const char *name, CandidatesFlags flags, GError **error)
     if ((flags & CANDIDATES_FAMILY) != 0)
         add_descendants(found, all);
     return look_at(found, flags);
+}
+
+GPtrArray *
+candidates_find(const char *name, CandidatesFlags flags, GError **error)
+{
+    const gboolean alone = process_operand_is_number(name) && (flags & CANDIDATES_FAMILY) == 0;
+    ProcessListGaps gaps = {0};
+    g_autoptr(GArray) all = alone ? NULL : process_list(&gaps);
+    return candidates_find_among(all, &gaps, name, flags, error);
 }
 
 static void

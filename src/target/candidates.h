@@ -33,8 +33,8 @@ typedef struct {
 Candidate *candidate_new(const Process *process);
 
 /* The same for an array of Process. Returns a GPtrArray of Candidate: first those that no other user can delay, then
- * one of each user, then the second of each, and so on. A process whose user delays its examination is REACH_NOT after
- * 3 s (confine/aside.h); after three of a user, all its processes are REACH_NOT for a minute. */
+ * those of other users in turns (aside_each()). A process whose user delays its examination is REACH_NOT after 3 s
+ * (confine/aside.h); after three of a user, all its processes are REACH_NOT for a minute. */
 GPtrArray *candidates_look(const GArray *processes);
 
 void candidate_free(Candidate *candidate);
@@ -50,6 +50,10 @@ typedef enum {
  * of their pids. A name matches the caller's own processes if there are any, and for root those of every user. NULL
  * with OUTCOME_NO_PROCESS, with a suggestion, if no process matches. The calling process is never included. */
 GPtrArray *candidates_find(const char *name, CandidatesFlags flags, GError **error);
+
+/* The same among ALL and GAPS, which process_list() returned. */
+GPtrArray *candidates_find_among(const GArray *all, const ProcessListGaps *gaps, const char *name,
+                                 CandidatesFlags flags, GError **error);
 
 /* Selects the process that NAME means from ALL, the result of candidates_find() with CANDIDATES_NAMED: the only one, or
  * the only one that uses jemalloc if all belong to one user. Otherwise NULL with OUTCOME_AMBIGUOUS, whose message of

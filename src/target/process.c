@@ -266,6 +266,7 @@ complete_names(GArray *list)
 /* A process in another user namespace. */
 typedef struct {
     pid_t pid;
+    guint at;      /* its index among the pids to read */
     guint turn;    /* its rank among those of its maker */
     guint64 maker; /* user_namespace_maker() */
 } Enclosed;
@@ -276,7 +277,7 @@ compare_turns(gconstpointer a, gconstpointer b)
     const Enclosed *left = a, *right = b;
     if (left->turn != right->turn)
         return left->turn < right->turn ? -1 : 1;
-    return (left->pid > right->pid) - (left->pid < right->pid);
+    return (left->at > right->at) - (left->at < right->at);
 }
 
 typedef struct {
@@ -326,29 +327,56 @@ add_enclosed(GArray *list, GArray *enclosed)
     return gaps;
 }
 
-GArray *
-process_list(ProcessListGaps *gaps)
+/* As process_look_each(), with names that are not safe for terminals. */
+static GArray *
+read_each(const GArray *pids, ProcessListGaps *gaps)
 {
     GArray *list = g_array_new(FALSE, FALSE, sizeof(Process));
     g_autoptr(GArray) enclosed = g_array_new(FALSE, FALSE, sizeof(Enclosed));
-    g_autoptr(GDir) proc = g_dir_open("/proc", 0, NULL);
-    const char *name;
-    while (proc != NULL && (name = g_dir_read_name(proc)) != NULL) {
+    for (guint i = 0; i < pids->len; i++) {
         Process process;
-        if (!g_ascii_isdigit(name[0]))
-            continue;
-        const Enclosed one = {.pid = atoi(name), .maker = user_namespace_maker(atoi(name))};
+        const pid_t pid = g_array_index(pids, pid_t, i);
+        const Enclosed one = {.pid = pid, .at = i, .maker = user_namespace_maker(pid)};
         if (one.maker != 0)
             g_array_append_val(enclosed, one);
-        else if (read_facts(one.pid, &process))
+        else if (read_facts(pid, &process))
             g_array_append_val(list, process);
     }
     const ProcessListGaps left_out = add_enclosed(list, enclosed);
     if (gaps != NULL)
         *gaps = left_out;
-    complete_names(list);
+    return list;
+}
+
+static void
+clean_names(GArray *list)
+{
     for (guint i = 0; i < list->len; i++)
         text_clean_line(g_array_index(list, Process, i).name, PROCESS_NAME_MAX);
+}
+
+GArray *
+process_look_each(const GArray *pids, ProcessListGaps *gaps)
+{
+    GArray *list = read_each(pids, gaps);
+    clean_names(list);
+    return list;
+}
+
+GArray *
+process_list(ProcessListGaps *gaps)
+{
+    g_autoptr(GArray) pids = g_array_new(FALSE, FALSE, sizeof(pid_t));
+    g_autoptr(GDir) proc = g_dir_open("/proc", 0, NULL);
+    const char *name;
+    while (proc != NULL && (name = g_dir_read_name(proc)) != NULL) {
+        const pid_t pid = g_ascii_isdigit(name[0]) ? (pid_t)atoi(name) : 0;
+        if (pid > 0)
+            g_array_append_val(pids, pid);
+    }
+    GArray *list = read_each(pids, gaps);
+    complete_names(list);
+    clean_names(list);
     g_array_sort(list, compare_pids);
     return list;
 }

@@ -49,12 +49,17 @@ gboolean process_program_equal(const ProcessProgram *a, const ProcessProgram *b)
 /* Converts a Process.start_time to microseconds of CLOCK_REALTIME. */
 gint64 process_started_us(guint64 start_time);
 
-/* Processes in user namespaces that process_list() has left out. In a user namespace of their own, any user can give
+/* Processes in user namespaces that a list has left out. In a user namespace of their own, any user can give
  * each process 65536 groups, which the kernel takes milliseconds to print. */
 typedef struct {
     guint slow;   /* of users whose namespaces took too long */
     guint unread; /* of others, since no time was left */
 } ProcessListGaps;
+
+/* process_look() for each of PIDS (of pid_t), of processes that others may have made to be slow to look at: those in
+ * user namespaces come after the others, in turns by who made the namespace, for a limited time of each maker. A GArray
+ * of Process, except those that GAPS, which may be NULL, counts, and those that do not exist. */
+GArray *process_look_each(const GArray *pids, ProcessListGaps *gaps);
 
 /* All visible processes, as a GArray of Process in the order of their pids, except those that GAPS, which may be NULL,
  * counts. */

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/scan.h"
 
+#include "enclosed.h"
+
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     MANY = 100000, /* targets of one user */
+    ENCLOSED = 600,
+    SCAN_MS = 3000, /* of processor time */
 };
 
 /* A program that says where its agent would listen, and has none: the socket is the test's. */
@@ -166,6 +171,36 @@ test_looked_at_again(void)
     program_end(program);
 }
 
+static gint64
+processor_ms(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (gint64)used.tv_sec * 1000 + used.tv_nsec / 1000000;
+}
+
+/* Of processes which the kernel takes milliseconds to describe, some are left for later scans. */
+static void
+test_many_groups(void)
+{
+    const char *obstacle;
+    const pid_t first = enclosed_start(ENCLOSED, &obstacle);
+    if (first == 0) {
+        g_test_skip(obstacle);
+        return;
+    }
+    g_autoptr(Program) program = program_new();
+    g_autoptr(Scanner) scanner = scanner_new(NULL, MANY);
+    listen_at(program->path);
+    const gint64 before = processor_ms();
+    assert_scan(scanner, program, NULL, "found");
+    const gint64 used = processor_ms() - before;
+    program_end(program);
+    assert_scan(scanner, program, NULL, "lost");
+    enclosed_end(first);
+    g_assert_cmpint(used, <, SCAN_MS);
+}
+
 static void
 test_named(void)
 {
@@ -286,6 +321,7 @@ main(int argc, char **argv)
     g_test_add_func("/service/scan/agent-leaves", test_agent_leaves);
     g_test_add_func("/service/scan/targets-of-one-user", test_targets_of_one_user);
     g_test_add_func("/service/scan/looked-at-again", test_looked_at_again);
+    g_test_add_func("/service/scan/many-groups", test_many_groups);
     g_test_add_func("/service/scan/named", test_named);
     g_test_add_func("/service/scan/named-alone", test_named_alone);
     g_test_add_func("/service/scan/source-and-its-namesake", test_source_and_its_namesake);

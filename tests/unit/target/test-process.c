@@ -2,6 +2,8 @@
 #include "target/discovery.h"
 #include "target/process.h"
 
+#include "enclosed.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
@@ -148,49 +150,7 @@ test_many_cut_names(void)
     }
 }
 
-enum { MANY = 600, GROUPS = 65536, ENCLOSED_USER = 65532, STACK = 4096 };
-
-static int
-wait_for_the_end(void *data)
-{
-    while (pause() != 0)
-        continue;
-    return 0;
-}
-
-static void
-write_map(pid_t pid, const char *name)
-{
-    char path[64], map[64];
-    g_snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-    g_snprintf(map, sizeof(map), "0 %d 1", ENCLOSED_USER);
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    g_assert_cmpint(write(fd, map, strlen(map)), ==, (gssize)strlen(map));
-    close(fd);
-}
-
-/* Runs in a child, the first process of its pid namespace: with it, all end. */
-static void
-start_many(int mapped, int begun)
-{
-    static gid_t groups[GROUPS];
-    char byte;
-    guint n = 0;
-    if (setresuid(ENCLOSED_USER, ENCLOSED_USER, ENCLOSED_USER) != 0 || unshare(CLONE_NEWUSER) != 0)
-        _exit(1);
-    prctl(PR_SET_DUMPABLE, 1);
-    prctl(PR_SET_NAME, "enclosed");
-    if (write(begun, "", 1) != 1 || read(mapped, &byte, 1) != 1 || setgroups(GROUPS, groups) != 0)
-        _exit(1);
-    for (; n < MANY; n++) {
-        char *stack = g_malloc(STACK);
-        if (clone(wait_for_the_end, stack + STACK, CLONE_VM | SIGCHLD, NULL) < 0)
-            break;
-    }
-    if (n > MANY / 2 && write(begun, "", 1) != 1)
-        _exit(1);
-    wait_for_the_end(NULL);
-}
+enum { MANY = 600 };
 
 static guint
 count_ours(const GArray *list)
@@ -217,43 +177,46 @@ others_are_listed(void)
     return waitpid(pid, &status, 0) == pid && status == 0;
 }
 
+static GArray *
+all_pids(void)
+{
+    GArray *pids = g_array_new(FALSE, FALSE, sizeof(pid_t));
+    g_autoptr(GDir) proc = g_dir_open("/proc", 0, NULL);
+    for (const char *name; (name = g_dir_read_name(proc)) != NULL;) {
+        const pid_t pid = (pid_t)g_ascii_strtoll(name, NULL, 10);
+        if (pid > 0)
+            g_array_append_val(pids, pid);
+    }
+    return pids;
+}
+
+static void
+assert_left_out(const GArray *list, const ProcessListGaps *gaps)
+{
+    g_assert_cmpuint(count_ours(list), ==, 1);
+    g_assert_cmpuint(gaps->slow, >, 0);
+    g_assert_cmpuint(gaps->unread, ==, 0);
+}
+
 /* The kernel takes milliseconds to print the groups of each. Those of others are listed all the same. */
 static void
 test_many_groups(void)
 {
-    int mapped[2], begun[2];
-    char byte;
-    if (geteuid() != 0) {
-        g_test_skip("only root can start processes of another user");
+    const char *obstacle;
+    const pid_t first = enclosed_start(MANY, &obstacle);
+    if (first == 0) {
+        g_test_skip(obstacle);
         return;
     }
-    g_assert_no_errno(pipe2(mapped, O_CLOEXEC));
-    g_assert_no_errno(pipe2(begun, O_CLOEXEC));
-    const pid_t first = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
-    if (first == 0)
-        start_many(mapped[0], begun[1]);
-    close(begun[1]);
-    if (first < 0 || read(begun[0], &byte, 1) != 1) {
-        g_test_skip("no user namespaces here");
-        return;
-    }
-    write_map(first, "uid_map");
-    write_map(first, "gid_map");
-    g_assert_cmpint(write(mapped[1], "", 1), ==, 1);
-    const gboolean ready = read(begun[0], &byte, 1) == 1;
-    ProcessListGaps gaps;
+    ProcessListGaps gaps, look_gaps;
+    g_autoptr(GArray) pids = all_pids();
     g_autoptr(GArray) list = process_list(&gaps);
+    g_autoptr(GArray) looked = process_look_each(pids, &look_gaps);
     const gboolean listed = others_are_listed();
-    kill(first, SIGKILL);
-    waitpid(first, NULL, 0);
-    if (!ready) {
-        g_test_skip("not so many processes, or groups, here");
-        return;
-    }
+    enclosed_end(first);
     g_assert_true(listed);
-    g_assert_cmpuint(count_ours(list), ==, 1);
-    g_assert_cmpuint(gaps.slow, >, 0);
-    g_assert_cmpuint(gaps.unread, ==, 0);
+    assert_left_out(list, &gaps);
+    assert_left_out(looked, &look_gaps);
 }
 
 static void
