@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
-#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -24,8 +23,8 @@ enum {
     DEAD_AGE_SECONDS = 2,          /* a younger socket may be bound but not listening yet */
     CLEANED_MAX = 4096,            /* maximum number of directories, and of entries in each */
     CLEAN_US = G_USEC_PER_SEC / 2, /* maximum duration, since any user can create many directories */
-    SOCKETS_MAX = 8 << 20,         /* bytes of a list of sockets: any user can bind many */
-    BOUND_MAX = 64,                /* directories with a socket of the same name */
+    SOCKETS_MAX = 64 << 20,        /* bytes of a list of sockets: any user can bind many */
+    FILES_MAX = 65536,             /* descriptors of a process */
     SOCKET_PATH_MAX = 8 << 10,
     LISTENING = 1 << 16, /* flag of a listening socket in /proc/net/unix (unix_seq_show() in the kernel) */
 };
@@ -89,35 +88,74 @@ discovery_watch_own(int inotify)
         watch_directory(inotify, directories->pdata[i]);
 }
 
+/* The inodes of the sockets of PROCESS, a set. NULL: they cannot be read. */
+static GHashTable *
+own_sockets(const Process *process)
+{
+    const pid_t thread = diagnosis_agent_thread(process); /* the first thread may have ended */
+    g_autofree char *path =
+        g_strdup_printf("/proc/%d/task/%d/fd", (int)process->pid, (int)(thread != 0 ? thread : process->pid));
+    g_autoptr(GDir) descriptors = g_dir_open(path, 0, NULL);
+    if (descriptors == NULL)
+        return NULL;
+    GHashTable *sockets = g_hash_table_new(NULL, NULL);
+    const char *number;
+    for (guint n = 0; n < FILES_MAX && (number = g_dir_read_name(descriptors)) != NULL; n++) {
+        g_autofree char *link = g_build_filename(path, number, NULL);
+        g_autofree char *name = g_file_read_link(link, NULL);
+        unsigned long inode;
+        if (name != NULL && sscanf(name, "socket:[%lu]", &inode) == 1)
+            g_hash_table_add(sockets, GSIZE_TO_POINTER(inode));
+    }
+    return sockets;
+}
+
 typedef struct {
+    GHashTable *own;    /* own_sockets() */
+    const char *suffix; /* of the path to find */
     GPtrArray *directories;
-    const char *suffix; /* of the paths to find */
 } Bound;
 
-/* Adds the directory of a listening socket from LINE: "Num RefCount Protocol Flags Type St Inode Path". The path of an
- * abstract socket begins with '@'. */
+/* Finds a listening socket in LINE: "Num RefCount Protocol Flags Type St Inode Path". The path of an abstract socket
+ * begins with '@'. Any user can bind sockets of this name, as many as he likes. */
 static gboolean
 note_bound(char *line, gpointer data)
 {
-    const Bound *bound = data;
+    Bound *bound = data;
     unsigned flags, type;
+    unsigned long inode;
     int end = 0;
-    if (sscanf(line, "%*s %*s %*s %x %x %*s %*s %n", &flags, &type, &end) != 2 || end == 0 || line[end] != '/' ||
-        type != SOCK_SEQPACKET || (flags & LISTENING) == 0 || !g_str_has_suffix(line + end, bound->suffix))
+    if (sscanf(line, "%*s %*s %*s %x %x %*s %lu %n", &flags, &type, &inode, &end) != 3 || end == 0 ||
+        line[end] != '/' || type != SOCK_SEQPACKET || (flags & LISTENING) == 0 ||
+        !g_str_has_suffix(line + end, bound->suffix) || !g_hash_table_contains(bound->own, GSIZE_TO_POINTER(inode)))
         return TRUE;
     add_directory(bound->directories, g_strndup(line + end, strlen(line + end) - strlen(bound->suffix)));
-    return bound->directories->len < BOUND_MAX;
+    return FALSE;
 }
 
-/* The directories of sockets called NAME in the network namespace of PROCESS. For programs that overwrite their
+/* The directory in which PROCESS itself listens at a socket called NAME, if any. For programs that overwrite their
  * environment with their title, as redis-server does. */
 static GPtrArray *
 bound_directories(const Process *process, const char *name)
 {
     g_autofree char *suffix = g_strconcat("/", name, NULL);
-    Bound bound = {g_ptr_array_new_with_free_func(g_free), suffix};
-    memory_map_read_list(process->pid, "net/unix", SOCKETS_MAX, note_bound, &bound);
+    g_autoptr(GHashTable) own = own_sockets(process);
+    Bound bound = {own, suffix, g_ptr_array_new_with_free_func(g_free)};
+    if (own != NULL)
+        memory_map_read_list(process->pid, "net/unix", SOCKETS_MAX, note_bound, &bound);
     return bound.directories;
+}
+
+static gboolean
+pass_over_line(char *line, gpointer data)
+{
+    return TRUE;
+}
+
+gboolean
+discovery_is_cut(const Process *process)
+{
+    return memory_map_read_list(process->pid, "net/unix", SOCKETS_MAX, pass_over_line, NULL) == MEMORY_MAP_TOO_LARGE;
 }
 
 static gboolean
@@ -273,9 +311,8 @@ search_socket(const Process *process)
     if ((path != NULL && is_of_its_user(path, process)) || !diagnosis_has_agent(process))
         return g_steal_pointer(&path);
     g_autoptr(GPtrArray) bound = bound_directories(process, name);
-    for (guint i = 0; i < directories->len; i++)
-        add_directory(bound, g_strdup(directories->pdata[i]));
-    return find_socket(process, bound, name);
+    char *there = find_socket(process, bound, name);
+    return there != NULL ? there : g_steal_pointer(&path);
 }
 
 static void
@@ -376,16 +413,20 @@ clean_directory(const char *path, gint64 until)
         rmdir(path); /* fails unless empty */
 }
 
-/* Adds every user's directories for root, otherwise the caller's. */
+/* Adds PARENT/NAME/BELOW for each NAME with PREFIX; BELOW may be "". Any user can make many names. */
 static void
-add_matching(GPtrArray *directories, const char *pattern)
+add_matching(GPtrArray *directories, const char *parent, const char *prefix, const char *below, gint64 until)
 {
-    glob_t found;
-    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
-        return;
-    for (size_t i = 0; i < found.gl_pathc && i < CLEANED_MAX; i++)
-        add_directory(directories, g_strdup(found.gl_pathv[i]));
-    globfree(&found);
+    g_autoptr(GDir) entries = g_dir_open(parent, 0, NULL);
+    const char *name;
+    guint n = 0;
+    while (entries != NULL && n < CLEANED_MAX && g_get_monotonic_time() < until &&
+           (name = g_dir_read_name(entries)) != NULL) {
+        if (!g_str_has_prefix(name, prefix))
+            continue;
+        add_directory(directories, g_build_filename(parent, name, below, NULL));
+        n++;
+    }
 }
 
 static void
@@ -396,10 +437,10 @@ remove_dead(gpointer data, ChannelMessage *answer)
     if (!process_read(getpid(), &self))
         return;
     g_autoptr(GPtrArray) directories = discovery_directories(&self);
-    g_autofree char *own = g_strdup_printf("/tmp/.jescope-%u.*", geteuid());
-    add_matching(directories, geteuid() == 0 ? "/tmp/.jescope-*" : own);
+    g_autofree char *own = g_strdup_printf(".jescope-%u.", geteuid());
+    add_matching(directories, "/tmp", geteuid() == 0 ? ".jescope-" : own, "", until);
     if (geteuid() == 0)
-        add_matching(directories, "/run/user/*/jescope");
+        add_matching(directories, "/run/user", "", "jescope", until);
     for (guint i = 0; i < directories->len && g_get_monotonic_time() < until; i++)
         clean_directory(directories->pdata[i], until);
 }

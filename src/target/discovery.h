@@ -13,6 +13,10 @@
  * no trusted one. It may be stale. */
 char *discovery_socket(const Process *process);
 
+/* Whether the list of sockets in the network namespace of PROCESS is too long to be read to its end, so that an agent
+ * whose directory is not known otherwise may not be found. */
+gboolean discovery_is_cut(const Process *process);
+
 /* Whether the user of PROCESS can delay the lookup of names that PROCESS chooses without limit (confine/aside.h). */
 gboolean discovery_may_be_delayed(const Process *process);
 

@@ -50,6 +50,18 @@ open_agent(const Process *process, const char *path, OpenPatience patience, GErr
     return agent_open(&address, error);
 }
 
+static void
+set_no_agent(const Process *process, GError **error)
+{
+    if (process_is_ours(process) && diagnosis_has_agent(process) && discovery_is_cut(process))
+        g_set_error(error, TARGET_ERROR, OUTCOME_NO_AGENT,
+                    "%s (%d) has the agent loaded, but whether and where it listens is not known, since there are "
+                    "hundreds of thousands of unix sockets (/proc/%d/net/unix)",
+                    process->name, (int)process->pid, (int)process->pid);
+    else
+        diagnosis_set_no_agent(process, error);
+}
+
 static Target *
 open_through_agent(const Process *found, GError **error)
 {
@@ -57,7 +69,7 @@ open_through_agent(const Process *found, GError **error)
     g_autofree char *path = wait_for_socket(&process);
     if (path != NULL)
         return open_agent(&process, path, OPEN_PATIENTLY, error);
-    diagnosis_set_no_agent(&process, error);
+    set_no_agent(&process, error);
     return NULL;
 }
 
@@ -92,8 +104,9 @@ open_any_way(const Process *found, GError **error)
         return target;
     target = ptrace_open(&process, error);
     if (target != NULL && diagnosis_has_agent(&process))
-        target->note = g_strdup_printf(
-            "the agent in %s does not listen; the process is stopped briefly instead (--via attach)", target->label);
+        target->note =
+            g_strdup_printf("the agent in %s %s; the process is stopped briefly instead (--via attach)", target->label,
+                            discovery_is_cut(&process) ? "is not found among too many sockets" : "does not listen");
     return target;
 }
 
