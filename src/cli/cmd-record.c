@@ -440,12 +440,16 @@ try_of_user(Session *session, const Candidate *candidate, uid_t user)
 static int
 follow(Session *session, GError **error)
 {
+    ProcessListGaps gaps;
     aside_set_meanwhile(tend_meanwhile, session);
-    g_autoptr(GPtrArray) found = candidates_find(session->name, CANDIDATES_FAMILY | CANDIDATES_JEMALLOC, error);
+    g_autoptr(GArray) all = process_list(&gaps);
+    tend_in_time(session);
+    g_autoptr(GPtrArray) found =
+        candidates_find_among(all, &gaps, session->name, CANDIDATES_FAMILY | CANDIDATES_JEMALLOC, error);
     aside_set_meanwhile(NULL, NULL);
     session->followed_ms = session_ms(session);
     session->failed_us = 0;
-    g_autoptr(GArray) users = found != NULL ? families_users(found) : NULL;
+    g_autoptr(GArray) users = found != NULL ? families_users(found, all) : NULL;
     if (found != NULL && !session->begun && !choose_user(session, found, users, error))
         return -1;
     for (guint i = 0; found != NULL && i < found->len && goes_on(session); i++) {

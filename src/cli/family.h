@@ -11,7 +11,8 @@
 #include <sys/types.h>
 
 /* The user of the topmost process of FOUND (of Candidate) from which each one descends, in the order of FOUND;
- * (uid_t)-1 if its ids differ. */
-GArray *families_users(const GPtrArray *found);
+ * (uid_t)-1 if its ids differ, or an ancestor is not among ALL, the list from process_list() in which FOUND was found:
+ * any user can have thousands of processes with the name, and give each ancestors that take long to read. */
+GArray *families_users(const GPtrArray *found, const GArray *all);
 
 #endif

@@ -79,7 +79,7 @@ is_below_run(const Process *process)
 {
     Process at = *process;
     for (int i = 0; i < ANCESTORS_MAX && at.parent > 1; i++) {
-        if (!process_read(at.parent, &at))
+        if (!process_look(at.parent, &at))
             return FALSE;
         if (strcmp(at.name, "jescope") == 0)
             return TRUE;
