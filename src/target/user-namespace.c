@@ -27,7 +27,7 @@ maker_of(int fd)
     uid_t owner = 0;
     struct stat space = {0};
     if (ioctl(fd, NS_GET_OWNER_UID, &owner) == 0 && owner != 0)
-        return owner;
+        return account_of(owner);
     return fstat(fd, &space) == 0 ? NO_USER + space.st_ino : NO_USER;
 }
 
