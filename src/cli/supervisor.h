@@ -16,8 +16,8 @@ typedef void (*SupervisorSay)(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 /* For root's processes, if an operand is a process of another user or may name one, or is a path (with a '/') on which
  * others decide: continues in a child. The calling process forwards signals and the exit status, and never returns; for
- * a child that is given up it prints by SAY what it waited for, and exits with EXIT_FAILURE. Must be called before there
- * are threads. */
+ * a child that is given up it prints by SAY what it waited for, and exits with EXIT_FAILURE. Must be called before
+ * there are threads. */
 void supervisor_begin(char *const *operands, SupervisorSay say);
 
 /* For a command that stays: calls WORK, which accesses files of process PID, in a child that is given up in the same

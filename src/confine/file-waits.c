@@ -103,8 +103,8 @@ look_at_threads(const FileWaits *waits)
     return waiting && !running;
 }
 
-/* Whether a disk, or a network file system, has been read from at length since the last look: a slow one is not the file
- * system of another user. */
+/* Whether a disk, or a network file system, has been read from at length since the last look: a slow one is not the
+ * file system of another user. */
 static gboolean
 has_read_from_disk(FileWaits *waits)
 {
