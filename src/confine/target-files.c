@@ -46,10 +46,9 @@ struct TargetFiles {
     Rights rights;
     Authors *authors;
     GMutex lock;
-    guint64 memory;    /* protected by lock */
-    guint left_out;    /* protected by lock */
-    gint64 time_us;    /* protected by lock */
-    gint64 opening_us; /* likewise: processor time of finding files */
+    guint64 memory; /* protected by lock */
+    guint left_out; /* protected by lock */
+    gint64 time_us; /* protected by lock */
 };
 
 /* All TargetFiles, for requests from a confined process. */
@@ -465,15 +464,11 @@ static int
 open_in_time(TargetFiles *files, const char *path, const Rights *shown, TargetFile *opened)
 {
     const gint64 begun_us = thread_time_us();
-    g_mutex_lock(&files->lock);
-    const gboolean over = files->opening_us > TARGET_FILES_MAX_TIME;
-    g_mutex_unlock(&files->lock);
-    if (over)
+    if (target_files_ran_out(files))
         return ETIME;
     const int failure = shown != NULL ? open_with(files, path, shown, opened) : open_for_names(files, path, opened);
-    g_mutex_lock(&files->lock);
-    files->opening_us += files->origin[0] != '\0' ? thread_time_us() - begun_us : 0;
-    g_mutex_unlock(&files->lock);
+    if (files->origin[0] != '\0')
+        target_files_take_time(files, thread_time_us() - begun_us);
     return failure;
 }
 

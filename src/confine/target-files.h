@@ -70,12 +70,12 @@ char *target_files_open_text(TargetFiles *files, const char *path, GError **erro
 #define TARGET_FILES_MAX_MEMORY ((guint64)2 << 30)
 gboolean target_files_take_memory(TargetFiles *files, guint64 bytes);
 
-/* Accounts for the processor time for files that neither root nor the caller owns. FALSE, and noted, once the sum is
+/* Accounts for the processor time for files that neither root nor the caller owns, in this process: that of finding
+ * those that another user names counts where they are opened, and then no more are. FALSE, and noted, once the sum is
  * more than TARGET_FILES_MAX_TIME. There is no limit if files is NULL. */
 #define TARGET_FILES_MAX_TIME ((gint64)30 * G_USEC_PER_SEC)
 gboolean target_files_take_time(TargetFiles *files, gint64 time_us);
 gboolean target_files_ran_out(TargetFiles *files);
-/* Finding files that another user names may take as much again, in the process that opens them; then none is. */
 
 guint target_files_left_out(TargetFiles *files);
 
