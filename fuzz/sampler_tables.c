@@ -36,6 +36,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static uint8_t *pages;
     int32_t at = 0;
     UnwindRow row;
+    UnwindOrigin origin;
 
     if (pages == NULL) {
         /* Always at the same address, so that the input may have absolute pointers. */
@@ -53,5 +54,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uintptr_t header = base + MOST - size;
     if (cfi_find_row(header, header + (uintptr_t)(intptr_t)at, is_readable, &row))
         check_row(&row);
+    if (cfi_find_origin(header, header + (uintptr_t)(intptr_t)at, is_readable, &origin))
+        g_assert_true(cfi_has_origin(header, is_readable, &origin));
     return 0;
 }

@@ -7,6 +7,7 @@ enum {
     PAGE = 4096, /* the smallest possible: larger pages are checked more often */
     DEPTH = 4,   /* of the stack of remembered rows */
     STEPS_MAX = 4096,
+    RECORD_MAX = 1 << 16, /* bytes of an FDE or CIE whose row is kept */
     /* DW_EH_PE_*: how a pointer is encoded */
     PE_ABSPTR = 0x00,
     PE_UDATA2 = 0x02,
@@ -145,8 +146,21 @@ take_pointer(Reader *reader, unsigned encoding)
 
 /* ---- the header, the FDE and its CIE ---- */
 
-static uintptr_t
-find_fde(uintptr_t header, uintptr_t pc, MemoryReadable readable)
+/* The binary search table of an .eh_frame_hdr. */
+typedef struct {
+    uintptr_t header;
+    uintptr_t entries;
+    uint64_t n;
+    MemoryReadable readable;
+} Table;
+
+typedef struct {
+    uintptr_t begin; /* of the code */
+    uintptr_t fde;
+} Entry;
+
+static bool
+open_table(uintptr_t header, MemoryReadable readable, Table *table)
 {
     Reader reader = read_from(header, UINTPTR_MAX, readable);
     const uint64_t version = take(&reader, 1);
@@ -155,29 +169,38 @@ find_fde(uintptr_t header, uintptr_t pc, MemoryReadable readable)
     const unsigned table_encoding = (unsigned)take(&reader, 1);
     if (reader.failed || version != 1 || frame_encoding == PE_OMIT || count_encoding == PE_OMIT ||
         table_encoding != HEADER_TABLE)
-        return 0;
+        return false;
     take_pointer(&reader, frame_encoding);
-    uint64_t high = take_pointer(&reader, count_encoding);
-    uint64_t low = 0;
-    const uintptr_t table = reader.at;
-    if (reader.failed || high == 0 || high > UINT32_MAX)
-        return 0;
-    /* The last entry that begins at or before PC. */
-    while (high - low > 1) {
-        const uint64_t middle = low + (high - low) / 2;
-        Reader entry = read_from(table + middle * HEADER_ENTRY, UINTPTR_MAX, readable);
-        const uintptr_t begin = header + (uintptr_t)(int32_t)take(&entry, 4);
-        if (entry.failed)
-            return 0;
-        if (begin <= pc)
-            low = middle;
+    const uint64_t n = take_pointer(&reader, count_encoding);
+    *table = (Table){.header = header, .entries = reader.at, .n = n, .readable = readable};
+    return !reader.failed && n != 0 && n <= UINT32_MAX;
+}
+
+static bool
+read_entry(const Table *table, uint64_t i, Entry *entry)
+{
+    Reader reader = read_from(table->entries + i * HEADER_ENTRY, UINTPTR_MAX, table->readable);
+    entry->begin = table->header + (uintptr_t)(int32_t)take(&reader, 4);
+    entry->fde = table->header + (uintptr_t)(int32_t)take(&reader, 4);
+    return !reader.failed;
+}
+
+/* The last entry that begins at or before PC. */
+static bool
+find_entry(const Table *table, uintptr_t pc, uint64_t *at, Entry *entry)
+{
+    uint64_t high = table->n;
+    *at = 0;
+    while (high - *at > 1) {
+        const uint64_t middle = *at + (high - *at) / 2;
+        if (!read_entry(table, middle, entry))
+            return false;
+        if (entry->begin <= pc)
+            *at = middle;
         else
             high = middle;
     }
-    Reader entry = read_from(table + low * HEADER_ENTRY, UINTPTR_MAX, readable);
-    const uintptr_t begin = header + (uintptr_t)(int32_t)take(&entry, 4);
-    const uintptr_t fde = header + (uintptr_t)(int32_t)take(&entry, 4);
-    return entry.failed || begin > pc ? 0 : fde;
+    return read_entry(table, *at, entry) && entry->begin <= pc;
 }
 
 typedef struct {
@@ -589,9 +612,13 @@ bool
 cfi_find_row(uintptr_t header, uintptr_t pc, MemoryReadable readable, UnwindRow *row)
 {
     Cie cie;
-    const uintptr_t at = find_fde(header, pc, readable);
-    Reader fde = open_record(at, readable);
-    if (at == 0 || fde.failed)
+    Table table;
+    Entry entry;
+    uint64_t at;
+    if (!open_table(header, readable, &table) || !find_entry(&table, pc, &at, &entry))
+        return false;
+    Reader fde = open_record(entry.fde, readable);
+    if (fde.failed)
         return false;
     const uintptr_t cie_at = fde.at;
     const uint64_t distance = take(&fde, 4);
@@ -621,4 +648,61 @@ cfi_find_row(uintptr_t header, uintptr_t pc, MemoryReadable readable, UnwindRow 
         return false;
     *row = machine.row;
     return true;
+}
+
+/* ---- recognising a row ---- */
+
+static uint64_t
+mix(uint64_t sum, uint64_t value)
+{
+    const uint64_t mixed = (sum ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return mixed ^ mixed >> 29;
+}
+
+static bool
+add_record(uint64_t *sum, Reader record)
+{
+    if (record.end - record.at > RECORD_MAX)
+        return false;
+    while (record.end - record.at >= 8 && !record.failed)
+        *sum = mix(*sum, take(&record, 8));
+    while (record.at < record.end && !record.failed)
+        *sum = mix(*sum, take(&record, 1));
+    return !record.failed;
+}
+
+static bool
+sum_up(const Table *table, const Entry *entry, uint32_t *checksum)
+{
+    const Reader fde = open_record(entry->fde, table->readable);
+    Reader start = fde;
+    const uintptr_t cie = fde.at - take(&start, 4);
+    uint64_t sum = mix(mix(0, entry->begin), entry->fde);
+    if (start.failed || !add_record(&sum, fde) || !add_record(&sum, open_record(cie, table->readable)))
+        return false;
+    *checksum = (uint32_t)(sum >> 32);
+    return true;
+}
+
+bool
+cfi_find_origin(uintptr_t header, uintptr_t pc, MemoryReadable readable, UnwindOrigin *origin)
+{
+    Table table;
+    Entry entry;
+    uint64_t at;
+    if (!open_table(header, readable, &table) || !find_entry(&table, pc, &at, &entry) || at == UNWIND_LASTING)
+        return false;
+    origin->entry = (uint32_t)at;
+    return sum_up(&table, &entry, &origin->checksum);
+}
+
+bool
+cfi_has_origin(uintptr_t header, MemoryReadable readable, const UnwindOrigin *origin)
+{
+    Table table;
+    Entry entry;
+    uint32_t checksum;
+    return open_table(header, readable, &table) && origin->entry < table.n &&
+           read_entry(&table, origin->entry, &entry) && sum_up(&table, &entry, &checksum) &&
+           checksum == origin->checksum;
 }

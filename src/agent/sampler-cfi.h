@@ -29,4 +29,10 @@ typedef bool (*MemoryReadable)(uintptr_t address);
 /* Finds the row for the instruction at PC in the table whose .eh_frame_hdr is at HEADER. False: there is none. */
 bool cfi_find_row(uintptr_t header, uintptr_t pc, MemoryReadable readable, UnwindRow *row);
 
+/* What the row for PC is computed from. False: unknown. */
+bool cfi_find_origin(uintptr_t header, uintptr_t pc, MemoryReadable readable, UnwindOrigin *origin);
+
+/* Whether the table at HEADER has this. */
+bool cfi_has_origin(uintptr_t header, MemoryReadable readable, const UnwindOrigin *origin);
+
 #endif

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -15,6 +16,7 @@ enum {
     BUSY = 1, /* UnwindCache: this entry is being written */
     PROBE_HOW = -1,
     PROBE_SIZE = 8,
+    FRAME_MAX = 8 << 20, /* bytes between two words of a stack; each page of them is checked */
 };
 
 /* Lock-free; absent before glibc 2.35. */
@@ -56,25 +58,44 @@ is_readable(uintptr_t address)
            errno == EINVAL;
 }
 
-/* The part of a stack that is known to be readable. */
+/*
+ * The part of a stack that is known to be readable, from the page of the stack pointer on. It grows page by page: a
+ * damaged or wrong row may lead anywhere, and other memory may be unmapped by another thread between the check and the
+ * read, which would end the program.
+ */
 typedef struct {
     uintptr_t begin;
     uintptr_t end;
+    uintptr_t limit; /* of the stack, if known */
 } Window;
 
-static bool
+/* The thread pointer is above the stack that the C library has chosen, in the same mapping. */
+static Window
+window_at(uintptr_t sp)
+{
+    const uintptr_t page = sp & ~(uintptr_t)(PAGE - 1);
+    const uintptr_t pointer = unwind_thread_pointer();
+    return (Window){.begin = page, .end = page, .limit = sp < pointer ? pointer : UINTPTR_MAX};
+}
+
+/* Separate from read_word(), which is in the fast path. */
+__attribute__((noinline)) static bool
+grow(Window *window, uintptr_t address)
+{
+    if (address < window->begin || address >= window->limit || address - window->end > FRAME_MAX)
+        return false;
+    for (; address >= window->end; window->end += PAGE)
+        if (!is_readable(window->end))
+            return false;
+    return true;
+}
+
+static inline bool
 read_word(Window *window, uintptr_t address, uintptr_t *value)
 {
-    if (address % sizeof(uintptr_t) != 0)
+    if (address % sizeof(uintptr_t) != 0 ||
+        ((address < window->begin || address >= window->end) && !grow(window, address)))
         return false;
-    if (address < window->begin || address >= window->end) {
-        const uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
-        if (!is_readable(address))
-            return false;
-        if (page != window->end)
-            window->begin = page;
-        window->end = page + PAGE;
-    }
     memcpy(value, (const void *)address, sizeof(*value));
     return true;
 }
@@ -88,18 +109,19 @@ place_of(uintptr_t pc)
 }
 
 static bool
-recall(UnwindCache *cache, uintptr_t pc, UnwindRow *row)
+recall(UnwindCache *cache, uintptr_t pc, UnwindRow *row, UnwindOrigin *origin)
 {
     const size_t i = place_of(pc);
     if (atomic_load_explicit(&cache->entries[i].pc, memory_order_acquire) != pc)
         return false;
     *row = cache->entries[i].row;
+    *origin = cache->entries[i].origin;
     atomic_thread_fence(memory_order_acquire);
     return atomic_load_explicit(&cache->entries[i].pc, memory_order_relaxed) == pc;
 }
 
 static void
-keep(UnwindCache *cache, uintptr_t pc, const UnwindRow *row)
+keep(UnwindCache *cache, uintptr_t pc, const UnwindRow *row, const UnwindOrigin *origin)
 {
     const size_t i = place_of(pc);
     uintptr_t old = atomic_load_explicit(&cache->entries[i].pc, memory_order_relaxed);
@@ -108,25 +130,53 @@ keep(UnwindCache *cache, uintptr_t pc, const UnwindRow *row)
         return;
     atomic_thread_fence(memory_order_release);
     cache->entries[i].row = *row;
+    cache->entries[i].origin = *origin;
     atomic_store_explicit(&cache->entries[i].pc, pc, memory_order_release);
+}
+
+#ifdef FIND_OBJECT
+/* Whether OBJECT was loaded with the program, and so is never unloaded: the loader's list begins with such objects, up
+ * to the loader at least. Those after it come and go; the links between these do not change. */
+static bool
+is_lasting(const struct link_map *object)
+{
+    struct dl_find_object loader;
+    if (FIND_OBJECT((void *)(uintptr_t)FIND_OBJECT, &loader) != 0)
+        return false;
+    for (const struct link_map *at = loader.dlfo_link_map; at != NULL; at = at->l_prev)
+        if (at == object)
+            return true;
+    return false;
 }
 
 static bool
 find_row(UnwindCache *cache, uintptr_t pc, UnwindRow *row)
 {
-    if (recall(cache, pc, row))
-        return true;
-#ifdef FIND_OBJECT
+    UnwindOrigin origin;
     struct dl_find_object found;
-    if (FIND_OBJECT((void *)pc, &found) != 0 || found.dlfo_eh_frame == NULL ||
-        !cfi_find_row((uintptr_t)found.dlfo_eh_frame, pc, is_readable, row))
+    const bool is_known = recall(cache, pc, row, &origin);
+    if (is_known && origin.entry == UNWIND_LASTING)
+        return true;
+    if (FIND_OBJECT((void *)pc, &found) != 0 || found.dlfo_eh_frame == NULL)
         return false;
-    keep(cache, pc, row);
+    const uintptr_t header = (uintptr_t)found.dlfo_eh_frame;
+    if (is_known && cfi_has_origin(header, is_readable, &origin))
+        return true;
+    if (!cfi_find_row(header, pc, is_readable, row))
+        return false;
+    if (is_lasting(found.dlfo_link_map))
+        keep(cache, pc, row, &(UnwindOrigin){.entry = UNWIND_LASTING});
+    else if (cfi_find_origin(header, pc, is_readable, &origin))
+        keep(cache, pc, row, &origin);
     return true;
-#else
-    return false;
-#endif
 }
+#else
+static bool
+find_row(UnwindCache *cache, uintptr_t pc, UnwindRow *row)
+{
+    return false;
+}
+#endif
 
 /* ---- one step ---- */
 
@@ -145,6 +195,7 @@ leave_signal(Window *window, UnwindRegisters *registers)
     if (!read_word(window, frame + RSP, &outer.sp) || !read_word(window, frame + RIP, &outer.pc))
         return false;
     *registers = outer;
+    *window = window_at(outer.sp);
     return true;
 }
 #else
@@ -161,6 +212,7 @@ leave_signal(Window *window, UnwindRegisters *registers)
     if (!read_word(window, frame + SP, &outer.sp) || !read_word(window, frame + PC, &outer.pc))
         return false;
     *registers = outer;
+    *window = window_at(outer.sp);
     return true;
 }
 #endif
@@ -224,9 +276,9 @@ step(Window *window, const UnwindRow *row, UnwindRegisters *registers)
 size_t
 unwind_stack(UnwindCache *cache, UnwindRegisters *registers, uintptr_t from, uintptr_t *frames, size_t max)
 {
-    const uintptr_t page = registers->sp & ~(uintptr_t)(PAGE - 1);
-    Window window = {page, page + PAGE};
-    bool exact = true; /* the pc is that of an executed instruction, not the return address of a call */
+    Window window = window_at(registers->sp);
+    window.end += PAGE; /* this thread runs on it */
+    bool exact = true;  /* the pc is that of an executed instruction, not the return address of a call */
     size_t n = 0;
     for (size_t steps = 0; n < max && steps < 2 * max; steps++) {
         UnwindRow row;

@@ -2,7 +2,8 @@
 /*
  * Captures the call stack of the calling thread from the unwind tables of the loaded objects (.eh_frame), for a hook
  * that runs in any thread at any moment: takes no lock, allocates nothing, needs 600 bytes of stack, and reads only
- * addresses that it has checked to be readable. docs/decisions/0016-a-sampler-of-our-own.md has the argument.
+ * addresses that it has checked to be readable: of tables, and of the thread's stack.
+ * docs/decisions/0016-a-sampler-of-our-own.md has the argument.
  */
 #ifndef JESCOPE_AGENT_SAMPLER_UNWIND_H
 #define JESCOPE_AGENT_SAMPLER_UNWIND_H
@@ -37,6 +38,14 @@ typedef struct {
     int16_t offsets[UNWIND_SAVED];
 } UnwindRow;
 
+/* What a row was computed from. Another version of an object that is loaded later may have the same addresses. */
+typedef struct {
+    uint32_t entry;    /* in the table of the object; UNWIND_LASTING: the object stays as long as the program */
+    uint32_t checksum; /* of the FDE and its CIE */
+} UnwindOrigin;
+
+#define UNWIND_LASTING UINT32_MAX
+
 enum { UNWIND_CACHED = 4096 }; /* rows; a power of two */
 
 /* Rows by address, shared by all threads; all zero is empty. */
@@ -44,6 +53,7 @@ typedef struct {
     struct {
         atomic_uintptr_t pc; /* 0: empty, 1: being written */
         UnwindRow row;
+        UnwindOrigin origin;
     } entries[UNWIND_CACHED];
 } UnwindCache;
 
@@ -52,6 +62,21 @@ bool unwind_is_possible(void);
 
 /* The memory range of the loaded object that contains ADDRESS. */
 bool unwind_find_object(uintptr_t address, uintptr_t *begin, uintptr_t *end);
+
+/* Identifies the running thread; also in a thread without a C library of its own. */
+__attribute__((always_inline)) static inline uintptr_t
+unwind_thread_pointer(void)
+{
+    uintptr_t pointer;
+#if defined(__x86_64__)
+    __asm__("movq %%fs:0, %0" : "=r"(pointer));
+#elif defined(__aarch64__)
+    __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
+#else
+    pointer = 1;
+#endif
+    return pointer;
+}
 
 /* The current registers; the stack begins with the function that uses this. */
 #define UNWIND_HERE(registers) unwind_capture(registers)

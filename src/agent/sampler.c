@@ -64,21 +64,6 @@ now_ns(void)
 
 /* ---- in the program's threads ---- */
 
-/* Identifies the running thread; also in a thread without a C library of its own. */
-__attribute__((always_inline)) static inline uintptr_t
-thread_pointer(void)
-{
-    uintptr_t pointer;
-#if defined(__x86_64__)
-    __asm__("movq %%fs:0, %0" : "=r"(pointer));
-#elif defined(__aarch64__)
-    __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
-#else
-    pointer = 1;
-#endif
-    return pointer;
-}
-
 static void
 draw_interval(SamplerThread *thread)
 {
@@ -103,7 +88,7 @@ first_place(uintptr_t pointer)
 static SamplerThread *
 place_of_thread(SamplerMemory *memory)
 {
-    const uintptr_t pointer = thread_pointer();
+    const uintptr_t pointer = unwind_thread_pointer();
     const size_t first = first_place(pointer);
     SamplerThread *thread = NULL;
     for (size_t i = 0; i < THREAD_PROBES; i++) {
@@ -135,7 +120,7 @@ reaches_sample(SamplerThread *thread, size_t size, uint32_t *epoch)
 __attribute__((always_inline)) static inline bool
 passes(SamplerMemory *memory, size_t size)
 {
-    const uintptr_t pointer = thread_pointer();
+    const uintptr_t pointer = unwind_thread_pointer();
     SamplerThread *thread = &memory->fixed->threads[first_place(pointer)];
     const int64_t remaining = atomic_load_explicit(&thread->remaining, memory_order_relaxed) - (int64_t)size;
     if (atomic_load_explicit(&thread->thread, memory_order_relaxed) != pointer ||
