@@ -8,6 +8,7 @@
 #include "blackbox/describe.h"
 #include "confine/rights.h"
 #include "report/headline.h"
+#include "target/user-name.h"
 #include "text/printable.h"
 
 #include <stdio.h>
@@ -161,7 +162,7 @@ print_life(const BlackboxLife *life, GError **error)
 static char *
 name_of_user(const BlackboxLife *life)
 {
-    return life->user != (uid_t)-1 ? process_user_name(life->user) : g_strdup("?");
+    return life->user != (uid_t)-1 ? user_name(life->user) : g_strdup("?");
 }
 
 /* Any user may give a process any name. */

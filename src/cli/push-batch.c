@@ -12,6 +12,7 @@
 #include "stats/ledger-take.h"
 #include "stats/live.h"
 #include "target/cgroup.h"
+#include "target/user-name.h"
 
 #include <unistd.h>
 
@@ -61,7 +62,7 @@ add_user(Making *making, const Target *target)
     uid_t user = target_user(target); /* of one that has ended, too */
     if (process_look(target_pid(target), &process))
         user = rights_lesser(process_author(&process), user);
-    g_autofree char *name = process_user_name(user);
+    g_autofree char *name = user_name(user);
     labels_add(making->labels, "user", name);
     return user;
 }

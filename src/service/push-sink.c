@@ -14,6 +14,7 @@
 #include "routes/render.h"
 #include "target/candidates.h"
 #include "target/cgroup.h"
+#include "target/user-name.h"
 
 #include <unistd.h>
 
@@ -133,7 +134,7 @@ find_labels(const PushJob *job)
     const ServicePush *push = job->pusher->push;
     const Process *process = live_process(job->target);
     g_autofree char *group = cgroup_path(process->pid);
-    g_autofree char *user = process_user_name(process_author(process));
+    g_autofree char *user = user_name(process_author(process));
     GArray *labels = labels_new();
     labels_add_variables(labels, process->pid, (const char *const *)push->variables, NULL);
     labels_add(labels, "user", user);

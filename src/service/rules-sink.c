@@ -10,6 +10,7 @@
 #include "target/cgroup.h"
 #include "target/headroom.h"
 #include "target/identity.h"
+#include "target/user-name.h"
 
 #include <glib-unix.h>
 #include <string.h>
@@ -95,7 +96,7 @@ find_facts(ServiceTarget *target)
         char *cgroup = cgroup_path(live_process(target)->pid);
         facts->facts[RULE_FILTER_PROCESS] = g_strdup(service_target_name(target));
         facts->facts[RULE_FILTER_SERIES] = g_strdup(service_target_series(target));
-        facts->facts[RULE_FILTER_USER] = process_user_name(live_user(target));
+        facts->facts[RULE_FILTER_USER] = user_name(live_user(target));
         facts->facts[RULE_FILTER_UNIT] = g_strdup(identity != NULL ? identity->unit : "");
         facts->facts[RULE_FILTER_CGROUP] = cgroup != NULL ? cgroup : g_strdup("");
         facts->facts[RULE_FILTER_ARGUMENTS] = read_arguments(live_process(target)->pid);

@@ -9,6 +9,7 @@
 #include "target/discovery.h"
 #include "target/open.h"
 #include "target/target.h"
+#include "target/user-name.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -519,7 +520,7 @@ find_successor(const Named *named, Process *process, GError **error)
         return FALSE;
     g_autoptr(GPtrArray) successors = keep_successors(all, named->identity);
     if (successors->len == 0) {
-        g_autofree char *user = process_user_name(named->identity->user);
+        g_autofree char *user = user_name(named->identity->user);
         g_set_error(error, TARGET_ERROR, OUTCOME_NO_PROCESS,
                     "'%s' is now the name of another service; the earlier one was %s, of user %s%s%s; if this is "
                     "intended, give a pid, or restart jescope",

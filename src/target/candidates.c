@@ -6,6 +6,7 @@
 #include "target/discovery.h"
 #include "target/obstacle.h"
 #include "target/target.h"
+#include "target/user-name.h"
 #include "text/printable.h"
 #include "text/suggest.h"
 
@@ -119,7 +120,7 @@ take_looked(gpointer data, guint i, gconstpointer answer)
                                               candidate->process.name, (int)candidate->process.pid);
         return;
     }
-    g_autofree char *user = process_user_name(candidate->process.uids[1]);
+    g_autofree char *user = user_name(candidate->process.uids[1]);
     candidate->obstacle =
         g_strdup_printf("%s (%d): its files (/proc/%d/exe, maps, root) do not answer in time: user %s keeps them on a "
                         "file system that does not, or has processes with too many mappings; end the process, or run "
@@ -409,7 +410,7 @@ append_listed(GString *list, const Candidate *candidate)
                                         [REACH_NOT] = "unreachable",
                                         [REACH_NO_JEMALLOC] = "no jemalloc"};
     const Process *process = &candidate->process;
-    g_autofree char *user = process_user_name(process->uids[1]);
+    g_autofree char *user = user_name(process->uids[1]);
     g_autofree char *user_field = text_field(user, LISTED_USER);
     g_autofree char *arguments = process_arguments(process->pid);
     g_autofree char *line = g_strdup_printf("%7d %s %7d %6.0f MiB %-11s %s", (int)process->pid, user_field,

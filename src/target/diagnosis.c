@@ -9,6 +9,7 @@
 #include "target/program-file.h"
 #include "target/target.h"
 #include "target/threads.h"
+#include "target/user-name.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -186,7 +187,7 @@ diagnosis_agent_may_come(const Process *process)
 static void
 set_not_ours(const Process *process, GError **error)
 {
-    g_autofree char *user = process_user_name(process->uids[1]);
+    g_autofree char *user = user_name(process->uids[1]);
     g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION, "%s (%d) belongs to user %s; run jescope as %s%s",
                 process->name, (int)process->pid, user, user, process->uids[1] == 0 ? "" : " or as root");
 }

@@ -3,6 +3,7 @@
 
 #include "confine/aside.h"
 #include "target/cgroup.h"
+#include "target/user-name.h"
 #include "text/printable.h"
 
 #include <string.h>
@@ -79,7 +80,7 @@ facts_of(const Process *process, const char *arguments)
     const char *text = arguments != NULL ? arguments : "";
     g_autofree char *group = cgroup_path((int)process->pid);
     ProcessFacts *facts = g_atomic_rc_box_new0(ProcessFacts);
-    facts->user = process_user_name(process->uids[1]);
+    facts->user = user_name(process->uids[1]);
     /* The last character may have been truncated. */
     g_utf8_validate(text, (gssize)MIN(strlen(text), (gsize)TEXT_MAX - 1), &end);
     facts->arguments = g_strndup(text, (gsize)(end - text));

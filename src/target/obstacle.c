@@ -3,6 +3,7 @@
 
 #include "target/target.h"
 #include "target/threads.h"
+#include "target/user-name.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -204,7 +205,7 @@ void
 obstacle_set_denied(const Process *process, int code, GError **error)
 {
     int scope = ptrace_scope();
-    g_autofree char *user = process_user_name(process->uids[1]);
+    g_autofree char *user = user_name(process->uids[1]);
     g_autofree char *as_user = g_strdup_printf("it belongs to user %s; run jescope as root", user);
     if (is_traced(process, error))
         return;

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,6 @@
 enum {
     ARGUMENTS_MAX = 4096,  /* maximum bytes of a process's arguments that are read */
     FILE_MAX = 1 << 20,    /* maximum bytes of any other file in /proc/PID; a list of 65536 groups takes 720 KiB */
-    USER_MAX = 4096,       /* buffer for a user's entry in the user database */
     WHOLE_NAMES_MS = 3000, /* total time to complete the names of processes whose users can delay it */
     MAKER_US = 500000,     /* total time to read the processes in the user namespaces of one maker, */
     MAKERS_US = 3000000,   /* and of all makers */
@@ -500,15 +498,6 @@ process_inner_uid(const Process *process)
             return inside + (outer - outside);
     }
     return outer;
-}
-
-char *
-process_user_name(uid_t uid)
-{
-    char buffer[USER_MAX];
-    struct passwd entry, *found = NULL;
-    getpwuid_r(uid, &entry, buffer, sizeof(buffer), &found);
-    return found != NULL ? g_strdup(found->pw_name) : g_strdup_printf("%u", uid);
 }
 
 typedef enum {

@@ -112,9 +112,6 @@ char *process_arguments(pid_t pid);
 /* Resident bytes by the kernel's count; 0 if unknown. */
 guint64 process_rss(pid_t pid);
 
-/* The name of a user, or the number if it has none, to be freed. */
-char *process_user_name(uid_t uid);
-
 /* The value of a variable of its initial environment, to be freed; NULL if it is not set or not readable. For a program
  * that overwrites its environment with its title, as redis-server does, and was started by 'jescope run', the value in
  * the environment of 'run'. */

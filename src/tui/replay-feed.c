@@ -3,6 +3,7 @@
 
 #include "stats/status.h"
 #include "target/process.h"
+#include "target/user-name.h"
 #include "tui/replay-ask.h"
 
 enum {
@@ -316,7 +317,7 @@ find_range(ReplayFeed *self)
         self->first_us = MIN(self->first_us, target->first_us);
         self->last_us = MAX(self->last_us, target->last_us);
         self->step_us = MIN(self->step_us, target->every_us != 0 ? target->every_us : G_MAXINT64);
-        g_ptr_array_add(self->users, target->user >= 0 ? process_user_name((uid_t)target->user) : g_strdup(""));
+        g_ptr_array_add(self->users, target->user >= 0 ? user_name((uid_t)target->user) : g_strdup(""));
     }
     if (self->step_us == G_MAXINT64)
         self->step_us = STEP_DEFAULT_S * G_USEC_PER_SEC;
