@@ -37,6 +37,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int32_t at = 0;
     UnwindRow row;
     UnwindOrigin origin;
+    CfiMemory memory = {.is_readable = is_readable};
 
     if (pages == NULL) {
         /* Always at the same address, so that the input may have absolute pointers. */
@@ -52,9 +53,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(pages, 0, MOST);
     memcpy(pages + MOST - size, data + sizeof(at), size);
     const uintptr_t header = base + MOST - size;
-    if (cfi_find_row(header, header + (uintptr_t)(intptr_t)at, is_readable, &row))
+    if (cfi_find_row(header, header + (uintptr_t)(intptr_t)at, &memory, &row))
         check_row(&row);
-    if (cfi_find_origin(header, header + (uintptr_t)(intptr_t)at, is_readable, &origin))
-        g_assert_true(cfi_has_origin(header, is_readable, &origin));
+    if (cfi_find_origin(header, header + (uintptr_t)(intptr_t)at, &memory, &origin))
+        g_assert_true(cfi_has_origin(header, &memory, &origin));
     return 0;
 }

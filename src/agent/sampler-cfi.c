@@ -41,14 +41,25 @@ typedef struct {
     uintptr_t at;
     uintptr_t end;
     uintptr_t readable_to;
-    MemoryReadable readable;
+    CfiMemory *memory;
     bool failed;
 } Reader;
 
 static Reader
-read_from(uintptr_t at, uintptr_t end, MemoryReadable readable)
+read_from(uintptr_t at, uintptr_t end, CfiMemory *memory)
 {
-    return (Reader){.at = at, .end = end, .readable_to = at, .readable = readable};
+    return (Reader){.at = at, .end = end, .readable_to = at, .memory = memory};
+}
+
+static bool
+is_readable(CfiMemory *memory, uintptr_t address)
+{
+    const uintptr_t page = address / PAGE;
+    uintptr_t *known = &memory->pages[page % CFI_PAGES];
+    if (*known != page && !memory->is_readable(address))
+        return false;
+    *known = page;
+    return true;
 }
 
 static bool
@@ -57,19 +68,19 @@ has(Reader *reader, size_t n)
     if (reader->failed || reader->end < reader->at || reader->end - reader->at < n)
         return !(reader->failed = true);
     while (reader->readable_to < reader->at + n) {
-        if (!reader->readable(reader->readable_to))
+        if (!is_readable(reader->memory, reader->readable_to))
             return !(reader->failed = true);
         reader->readable_to = (reader->readable_to | (PAGE - 1)) + 1;
     }
     return true;
 }
 
-static uint64_t
+static inline uint64_t
 take(Reader *reader, size_t n)
 {
     uint64_t value = 0;
     if (has(reader, n)) {
-        memcpy(&value, (const void *)reader->at, n);
+        __builtin_memcpy(&value, (const void *)reader->at, n); /* inlined, though other functions are not */
         reader->at += n;
     }
     return value;
@@ -146,23 +157,17 @@ take_pointer(Reader *reader, unsigned encoding)
 
 /* ---- the header, the FDE and its CIE ---- */
 
-/* The binary search table of an .eh_frame_hdr. */
-typedef struct {
-    uintptr_t header;
-    uintptr_t entries;
-    uint64_t n;
-    MemoryReadable readable;
-} Table;
-
 typedef struct {
     uintptr_t begin; /* of the code */
     uintptr_t fde;
 } Entry;
 
 static bool
-open_table(uintptr_t header, MemoryReadable readable, Table *table)
+open_table(CfiMemory *memory, uintptr_t header)
 {
-    Reader reader = read_from(header, UINTPTR_MAX, readable);
+    if (memory->table.header == header)
+        return true;
+    Reader reader = read_from(header, UINTPTR_MAX, memory);
     const uint64_t version = take(&reader, 1);
     const unsigned frame_encoding = (unsigned)take(&reader, 1);
     const unsigned count_encoding = (unsigned)take(&reader, 1);
@@ -172,14 +177,17 @@ open_table(uintptr_t header, MemoryReadable readable, Table *table)
         return false;
     take_pointer(&reader, frame_encoding);
     const uint64_t n = take_pointer(&reader, count_encoding);
-    *table = (Table){.header = header, .entries = reader.at, .n = n, .readable = readable};
-    return !reader.failed && n != 0 && n <= UINT32_MAX;
+    if (reader.failed || n == 0 || n > UINT32_MAX)
+        return false;
+    memory->table = (CfiTable){.header = header, .entries = reader.at, .n = n};
+    return true;
 }
 
 static bool
-read_entry(const Table *table, uint64_t i, Entry *entry)
+read_entry(CfiMemory *memory, uint64_t i, Entry *entry)
 {
-    Reader reader = read_from(table->entries + i * HEADER_ENTRY, UINTPTR_MAX, table->readable);
+    const CfiTable *table = &memory->table;
+    Reader reader = read_from(table->entries + i * HEADER_ENTRY, UINTPTR_MAX, memory);
     entry->begin = table->header + (uintptr_t)(int32_t)take(&reader, 4);
     entry->fde = table->header + (uintptr_t)(int32_t)take(&reader, 4);
     return !reader.failed;
@@ -187,20 +195,20 @@ read_entry(const Table *table, uint64_t i, Entry *entry)
 
 /* The last entry that begins at or before PC. */
 static bool
-find_entry(const Table *table, uintptr_t pc, uint64_t *at, Entry *entry)
+find_entry(CfiMemory *memory, uintptr_t pc, uint64_t *at, Entry *entry)
 {
-    uint64_t high = table->n;
+    uint64_t high = memory->table.n;
     *at = 0;
     while (high - *at > 1) {
         const uint64_t middle = *at + (high - *at) / 2;
-        if (!read_entry(table, middle, entry))
+        if (!read_entry(memory, middle, entry))
             return false;
         if (entry->begin <= pc)
             *at = middle;
         else
             high = middle;
     }
-    return read_entry(table, *at, entry) && entry->begin <= pc;
+    return read_entry(memory, *at, entry) && entry->begin <= pc;
 }
 
 typedef struct {
@@ -214,9 +222,9 @@ typedef struct {
 
 /* The record at AT without its length; 64-bit records do not occur in .eh_frame. */
 static Reader
-open_record(uintptr_t at, MemoryReadable readable)
+open_record(uintptr_t at, CfiMemory *memory)
 {
-    Reader reader = read_from(at, UINTPTR_MAX, readable);
+    Reader reader = read_from(at, UINTPTR_MAX, memory);
     const uint64_t length = take(&reader, 4);
     if (length == 0 || length == UINT32_MAX)
         reader.failed = true;
@@ -251,9 +259,9 @@ read_augmentation(Cie *cie, Reader *letters, Reader *reader)
 }
 
 static bool
-read_cie(uintptr_t at, MemoryReadable readable, Cie *cie)
+read_cie(uintptr_t at, CfiMemory *memory, Cie *cie)
 {
-    Reader reader = open_record(at, readable);
+    Reader reader = open_record(at, memory);
     *cie = (Cie){.encoding = PE_ABSPTR};
     if (take(&reader, 4) != 0)
         return false;
@@ -609,20 +617,19 @@ no_row(void)
 }
 
 bool
-cfi_find_row(uintptr_t header, uintptr_t pc, MemoryReadable readable, UnwindRow *row)
+cfi_find_row(uintptr_t header, uintptr_t pc, CfiMemory *memory, UnwindRow *row)
 {
     Cie cie;
-    Table table;
     Entry entry;
     uint64_t at;
-    if (!open_table(header, readable, &table) || !find_entry(&table, pc, &at, &entry))
+    if (!open_table(memory, header) || !find_entry(memory, pc, &at, &entry))
         return false;
-    Reader fde = open_record(entry.fde, readable);
+    Reader fde = open_record(entry.fde, memory);
     if (fde.failed)
         return false;
     const uintptr_t cie_at = fde.at;
     const uint64_t distance = take(&fde, 4);
-    if (fde.failed || distance == 0 || !read_cie(cie_at - distance, readable, &cie))
+    if (fde.failed || distance == 0 || !read_cie(cie_at - distance, memory, &cie))
         return false;
     const uintptr_t begin = take_pointer(&fde, cie.encoding);
     const uintptr_t size = take_pointer(&fde, cie.encoding & PE_FORM);
@@ -662,47 +669,45 @@ mix(uint64_t sum, uint64_t value)
 static bool
 add_record(uint64_t *sum, Reader record)
 {
-    if (record.end - record.at > RECORD_MAX)
+    const size_t size = record.end - record.at;
+    if (size > RECORD_MAX || !has(&record, size))
         return false;
-    while (record.end - record.at >= 8 && !record.failed)
+    while (record.end - record.at >= 8)
         *sum = mix(*sum, take(&record, 8));
-    while (record.at < record.end && !record.failed)
+    while (record.at < record.end)
         *sum = mix(*sum, take(&record, 1));
-    return !record.failed;
+    return true;
 }
 
 static bool
-sum_up(const Table *table, const Entry *entry, uint32_t *checksum)
+sum_up(CfiMemory *memory, const Entry *entry, uint32_t *checksum)
 {
-    const Reader fde = open_record(entry->fde, table->readable);
+    const Reader fde = open_record(entry->fde, memory);
     Reader start = fde;
     const uintptr_t cie = fde.at - take(&start, 4);
     uint64_t sum = mix(mix(0, entry->begin), entry->fde);
-    if (start.failed || !add_record(&sum, fde) || !add_record(&sum, open_record(cie, table->readable)))
+    if (start.failed || !add_record(&sum, fde) || !add_record(&sum, open_record(cie, memory)))
         return false;
     *checksum = (uint32_t)(sum >> 32);
     return true;
 }
 
 bool
-cfi_find_origin(uintptr_t header, uintptr_t pc, MemoryReadable readable, UnwindOrigin *origin)
+cfi_find_origin(uintptr_t header, uintptr_t pc, CfiMemory *memory, UnwindOrigin *origin)
 {
-    Table table;
     Entry entry;
     uint64_t at;
-    if (!open_table(header, readable, &table) || !find_entry(&table, pc, &at, &entry) || at == UNWIND_LASTING)
+    if (!open_table(memory, header) || !find_entry(memory, pc, &at, &entry) || at == UNWIND_LASTING)
         return false;
     origin->entry = (uint32_t)at;
-    return sum_up(&table, &entry, &origin->checksum);
+    return sum_up(memory, &entry, &origin->checksum);
 }
 
 bool
-cfi_has_origin(uintptr_t header, MemoryReadable readable, const UnwindOrigin *origin)
+cfi_has_origin(uintptr_t header, CfiMemory *memory, const UnwindOrigin *origin)
 {
-    Table table;
     Entry entry;
     uint32_t checksum;
-    return open_table(header, readable, &table) && origin->entry < table.n &&
-           read_entry(&table, origin->entry, &entry) && sum_up(&table, &entry, &checksum) &&
-           checksum == origin->checksum;
+    return open_table(memory, header) && origin->entry < memory->table.n && read_entry(memory, origin->entry, &entry) &&
+           sum_up(memory, &entry, &checksum) && checksum == origin->checksum;
 }

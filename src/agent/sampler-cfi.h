@@ -2,7 +2,7 @@
 /*
  * Reads one row of an unwind table in memory: DWARF 5, 6.4 (call frame information) and the Linux Standard Base
  * (.eh_frame, .eh_frame_hdr). An unknown construct ends the stack; no input makes it fault, loop or call anything but
- * the given MemoryReadable.
+ * the given function.
  */
 #ifndef JESCOPE_AGENT_SAMPLER_CFI_H
 #define JESCOPE_AGENT_SAMPLER_CFI_H
@@ -23,16 +23,29 @@ enum {
     UNWIND_LOST = INT16_MIN, /* for an offset: the value is unknown */
 };
 
-/* Whether the page of ADDRESS can be read. */
-typedef bool (*MemoryReadable)(uintptr_t address);
+enum { CFI_PAGES = 8 };
+
+/* The binary search table of an .eh_frame_hdr. */
+typedef struct {
+    uintptr_t header;
+    uintptr_t entries;
+    uint64_t n;
+} CfiTable;
+
+/* The memory that tables are read from, for one stack: no object is unloaded while a thread returns to it. */
+typedef struct {
+    bool (*is_readable)(uintptr_t address); /* whether its page can be read */
+    uintptr_t pages[CFI_PAGES];             /* some that can; initially 0 */
+    CfiTable table;                         /* the last one that was used */
+} CfiMemory;
 
 /* Finds the row for the instruction at PC in the table whose .eh_frame_hdr is at HEADER. False: there is none. */
-bool cfi_find_row(uintptr_t header, uintptr_t pc, MemoryReadable readable, UnwindRow *row);
+bool cfi_find_row(uintptr_t header, uintptr_t pc, CfiMemory *memory, UnwindRow *row);
 
 /* What the row for PC is computed from. False: unknown. */
-bool cfi_find_origin(uintptr_t header, uintptr_t pc, MemoryReadable readable, UnwindOrigin *origin);
+bool cfi_find_origin(uintptr_t header, uintptr_t pc, CfiMemory *memory, UnwindOrigin *origin);
 
 /* Whether the table at HEADER has this. */
-bool cfi_has_origin(uintptr_t header, MemoryReadable readable, const UnwindOrigin *origin);
+bool cfi_has_origin(uintptr_t header, CfiMemory *memory, const UnwindOrigin *origin);
 
 #endif

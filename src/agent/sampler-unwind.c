@@ -150,7 +150,7 @@ is_lasting(const struct link_map *object)
 }
 
 static bool
-find_row(UnwindCache *cache, uintptr_t pc, UnwindRow *row)
+find_row(UnwindCache *cache, CfiMemory *tables, uintptr_t pc, UnwindRow *row)
 {
     UnwindOrigin origin;
     struct dl_find_object found;
@@ -160,19 +160,19 @@ find_row(UnwindCache *cache, uintptr_t pc, UnwindRow *row)
     if (FIND_OBJECT((void *)pc, &found) != 0 || found.dlfo_eh_frame == NULL)
         return false;
     const uintptr_t header = (uintptr_t)found.dlfo_eh_frame;
-    if (is_known && cfi_has_origin(header, is_readable, &origin))
+    if (is_known && cfi_has_origin(header, tables, &origin))
         return true;
-    if (!cfi_find_row(header, pc, is_readable, row))
+    if (!cfi_find_row(header, pc, tables, row))
         return false;
     if (is_lasting(found.dlfo_link_map))
         keep(cache, pc, row, &(UnwindOrigin){.entry = UNWIND_LASTING});
-    else if (cfi_find_origin(header, pc, is_readable, &origin))
+    else if (cfi_find_origin(header, pc, tables, &origin))
         keep(cache, pc, row, &origin);
     return true;
 }
 #else
 static bool
-find_row(UnwindCache *cache, uintptr_t pc, UnwindRow *row)
+find_row(UnwindCache *cache, CfiMemory *tables, uintptr_t pc, UnwindRow *row)
 {
     return false;
 }
@@ -276,13 +276,14 @@ step(Window *window, const UnwindRow *row, UnwindRegisters *registers)
 size_t
 unwind_stack(UnwindCache *cache, UnwindRegisters *registers, uintptr_t from, uintptr_t *frames, size_t max)
 {
+    CfiMemory tables = {.is_readable = is_readable};
     Window window = window_at(registers->sp);
     window.end += PAGE; /* this thread runs on it */
     bool exact = true;  /* the pc is that of an executed instruction, not the return address of a call */
     size_t n = 0;
     for (size_t steps = 0; n < max && steps < 2 * max; steps++) {
         UnwindRow row;
-        if (!find_row(cache, registers->pc - !exact, &row))
+        if (!find_row(cache, &tables, registers->pc - !exact, &row))
             break;
         const bool is_signal = row.cfa_kind == UNWIND_SIGNAL;
         if (is_signal ? !leave_signal(&window, registers) : !step(&window, &row, registers))

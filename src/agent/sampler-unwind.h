@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Captures the call stack of the calling thread from the unwind tables of the loaded objects (.eh_frame), for a hook
- * that runs in any thread at any moment: takes no lock, allocates nothing, needs 600 bytes of stack, and reads only
+ * that runs in any thread at any moment: takes no lock, allocates nothing, needs 1.5 KiB of stack, and reads only
  * addresses that it has checked to be readable: of tables, and of the thread's stack.
  * docs/decisions/0016-a-sampler-of-our-own.md has the argument.
  */
