@@ -117,11 +117,12 @@ def test_unread_answers_of_many_users_make_room(folder, profiled):  # noqa: F811
         wait_for(lambda: {profiled.pid, stranger} <= known(server), "both targets are found")
         path = f"/api/v1/targets/{stranger}/dumps/now"
         held = []
-        for user in range(USER - 5, USER):
-            for _ in range(5):
+        # Their sizes differ a little, with the target's memory map: none of the last user's makes him equal to the others.
+        for user, count in zip(range(USER - 6, USER), (4, 4, 4, 4, 4, 3)):
+            for _ in range(count):
                 held.append(stack.enter_context(ask_as_without_reading(user, port, path)))
                 assert held[-1].recv(12) == b"HTTP/1.1 200"
-        assert [read_to_the_end(held[n]) < 48 << 20 for n in (0, 5, 10, 15)] == [True] * 4
+        assert [read_to_the_end(held[n]) < 48 << 20 for n in (0, 4)] == [True] * 2
         assert read_to_the_end(held[1]) > 48 << 20
         assert server.get(path, "--range", "0-0").status == 200
 
