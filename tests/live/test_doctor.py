@@ -187,10 +187,11 @@ def slow_history(tmp_path):
     return tmp_path / "history.db"
 
 
-def seconds_allowed(process):
-    """The limits in seconds of processor time of the processes that PROCESS has started."""
-    for child in children(process.pid):
-        with contextlib.suppress(OSError):
+def seconds_allowed(pid):
+    """The limits in seconds of processor time of the processes that PID and its children have started."""
+    with contextlib.suppress(OSError):
+        for child in children(pid):
+            yield from seconds_allowed(child)
             limit = re.search(r"^Max cpu time +(\w+)", pathlib.Path(f"/proc/{child}/limits").read_text(), re.M)[1]
             yield int(limit) if limit.isdigit() else None
 
@@ -200,7 +201,7 @@ def test_time_for_a_history_of_another_user(tmp_path):
     """How long a query of it takes is up to its owner."""
     history = slow_history(tmp_path)
     with started([JESCOPE, "doctor", history], env=environment(tmp_path), cwd=tmp_path) as process:
-        wait_for(lambda: 30 in seconds_allowed(process) or process.poll() is not None, "it is read")
+        wait_for(lambda: 30 in seconds_allowed(process.pid) or process.poll() is not None, "it is read")
         assert process.poll() is None
 
 
