@@ -104,9 +104,12 @@ open_any_way(const Process *found, GError **error)
         return target;
     target = ptrace_open(&process, error);
     if (target != NULL && diagnosis_has_agent(&process))
-        target->note =
-            g_strdup_printf("the agent in %s %s; the process is stopped briefly instead (--via attach)", target->label,
-                            discovery_is_cut(&process) ? "is not found among too many sockets" : "does not listen");
+        target->note = g_strdup_printf(
+            discovery_is_cut(&process)
+                ? "the agent in %s is not found among too many sockets; the process is stopped briefly instead (--via "
+                  "attach)"
+                : "the agent in %s does not listen; the process is stopped briefly instead (--via attach)",
+            target->label);
     return target;
 }
 
