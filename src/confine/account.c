@@ -4,7 +4,8 @@
 #include <pwd.h>
 
 enum {
-    FRESH_S = 60,
+    FRESH_S = 60,    /* at least, and */
+    SHARE = 100,     /* this many times as long as reading takes: a directory service may be asked for the names */
     USER_MAX = 4096, /* buffer for a user's entry in the user database */
 };
 
@@ -83,13 +84,15 @@ uid_t
 account_of(uid_t uid)
 {
     static GMutex mutex;
-    static GArray *ranges; /* guarded by MUTEX, like READ_US */
-    static gint64 read_us; /* monotonic */
+    static GArray *ranges;  /* guarded by MUTEX, like UNTIL_US */
+    static gint64 until_us; /* monotonic */
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&mutex);
-    if (ranges == NULL || g_get_monotonic_time() - read_us > FRESH_S * G_USEC_PER_SEC) {
+    const gint64 begun_us = g_get_monotonic_time();
+    if (ranges == NULL || begun_us > until_us) {
         g_clear_pointer(&ranges, g_array_unref);
         ranges = read_ranges();
-        read_us = g_get_monotonic_time();
+        const gint64 end_us = g_get_monotonic_time();
+        until_us = end_us + MAX(FRESH_S * G_USEC_PER_SEC, SHARE * (end_us - begun_us));
     }
     return account_in(ranges, uid);
 }

@@ -10,8 +10,8 @@
 #include <sys/types.h>
 
 /* The user to whom UID is subordinate, or UID itself. Ids of containers, which are subordinate to root or to the user
- * of a program that runs containers of several owners, count for themselves. Reads /etc/subuid, again after a minute.
- * Thread-safe. */
+ * of a program that runs containers of several owners, count for themselves. Reads /etc/subuid, again after a
+ * minute, or later if that takes long. Thread-safe. */
 uid_t account_of(uid_t uid);
 
 /* Subordinate ids. */
