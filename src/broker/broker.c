@@ -132,11 +132,14 @@ fork_session(const Session *session, Work *work, pid_t *child)
     return *child > 0 ? 0 : error;
 }
 
-/* The memory of the process, which can delay its reader, is read by the session alone. */
-static gboolean
+/* An errno, or 0. The memory of the process, which can delay its reader, is read by the session alone. */
+static int
 find_process(const BrokerRequest *request, Process *process)
 {
-    return process_look(request->pid, process) && process->start_time == request->start_time;
+    errno = 0; /* stays so if the pid is another process's */
+    if (process_look(request->pid, process) && process->start_time == request->start_time)
+        return 0;
+    return process_is_shortage(errno) ? errno : ESRCH;
 }
 
 static CrowdState
@@ -159,9 +162,9 @@ begin_session(Broker *broker, Work *work)
     const BrokerRequest *request = work->request;
     Session session = {
         .request = request, .policy = broker->policy, .fds = work->fds, .n_fds = work->n_fds, .broker = getpid()};
-    if (request->pid != 0 && !find_process(request, &session.process))
-        return ESRCH;
-    int error = session_check(&session);
+    int error = request->pid != 0 ? find_process(request, &session.process) : 0;
+    if (error == 0)
+        error = session_check(&session);
     if (error != 0)
         return error;
     CrowdSession begun = {.account = request->pid != 0 ? crowd_account(&session.process) : 0,

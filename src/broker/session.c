@@ -156,10 +156,11 @@ open_file(const BrokerRequest *request)
 {
     char path[32];
     g_snprintf(path, sizeof(path), "/proc/%d", (int)request->pid);
+    errno = 0; /* stays so if the pid is another process's */
     int directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), file = -1;
     if (directory >= 0 && process_start_time(request->pid) == request->start_time)
         file = openat(directory, reach_file_name((ReachFile)request->detail), O_RDONLY | O_CLOEXEC);
-    else
+    else if (!process_is_shortage(errno))
         errno = ESRCH;
     int error = errno;
     if (directory >= 0)

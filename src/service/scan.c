@@ -437,7 +437,8 @@ forget_ended(Scanner *scanner, ScanResult *result)
     g_hash_table_iter_init(&iter, scanner->seen);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         const Seen *seen = value;
-        if (seen->scan == scanner->scan)
+        /* A target may be missing from a list that could not be read. */
+        if (seen->scan == scanner->scan || (seen->address != NULL && is_still_target(seen)))
             continue;
         if (seen->address != NULL)
             scan_result_add_lost(result, &seen->process);

@@ -93,6 +93,12 @@ process_open(pid_t pid, const char *file, gsize limit)
     return answer.n_fds > 0 && error == 0 ? answer.fds[0] : -1;
 }
 
+gboolean
+process_is_shortage(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
 static GByteArray *
 read_bytes(int fd, gsize limit)
 {

@@ -6,9 +6,13 @@
 #include <glib.h>
 #include <sys/types.h>
 
-/* At most LIMIT bytes of FILE in /proc/PID, NUL-terminated, to be freed; NULL if it cannot be read. A limit is needed
- * since a process may declare all of its address space as its arguments or environment (PR_SET_MM_MAP of prctl(2)). */
+/* At most LIMIT bytes of FILE in /proc/PID, NUL-terminated, to be freed; NULL with errno if it cannot be read. A limit
+ * is needed since a process may declare all of its address space as its arguments or environment (PR_SET_MM_MAP of
+ * prctl(2)). */
 char *process_text(pid_t pid, const char *file, gsize limit, gsize *length);
+
+/* Whether ERROR, an errno of reading such a file, tells of a shortage here, and so nothing of the process. */
+gboolean process_is_shortage(int error);
 
 /* Opens FILE in /proc/PID for reading; -1 with errno. The kernel generates some files from the process's memory or with
  * its memory map locked, which its user can block without limit (by a FUSE file system). If the process is another

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,7 +176,8 @@ process_program(pid_t pid, ProcessProgram *program)
     g_autofree char *stat_text = read_proc(pid, "stat", NULL);
     guint64 stack;
     if (!process_stat_number(stat_text, PROCESS_STAT_STACK, &stack)) {
-        errno = ESRCH;
+        if (stat_text != NULL || !process_is_shortage(errno))
+            errno = ESRCH;
         return FALSE;
     }
     *program = (ProcessProgram){.stack = stack, .device = executable.st_dev, .inode = executable.st_ino};
@@ -423,13 +425,31 @@ process_operand_is_number(const char *text)
     return strspn(text, "0123456789") == strlen(text) || process_operand_parse(text, &pid, &start);
 }
 
+/* Whether PID is a process, as far as can be said after its file of ERROR could not be read. */
+static gboolean
+is_there_unread(pid_t pid, int error)
+{
+    return process_is_shortage(error) && (kill(pid, 0) == 0 || errno == EPERM);
+}
+
+gboolean
+process_is_there(pid_t pid, guint64 start_time)
+{
+    g_autofree char *stat = read_proc(pid, "stat", NULL);
+    guint64 now;
+    if (stat == NULL)
+        return is_there_unread(pid, errno);
+    return process_stat_number(stat, PROCESS_STAT_START_TIME, &now) && now == start_time;
+}
+
 gboolean
 process_alive(pid_t pid, guint64 start_time)
 {
     g_autofree char *stat = read_proc(pid, "stat", NULL);
     Process now = {0};
-    return stat != NULL && parse_stat(stat, &now) && now.start_time == start_time && now.state != 'Z' &&
-           now.state != 'X';
+    if (stat == NULL)
+        return is_there_unread(pid, errno);
+    return parse_stat(stat, &now) && now.start_time == start_time && now.state != 'Z' && now.state != 'X';
 }
 
 gboolean

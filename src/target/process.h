@@ -75,7 +75,11 @@ gboolean process_operand_parse(const char *text, pid_t *pid, guint64 *start_time
 /* Whether TEXT is one of these, or a number that is too large for a pid, and so not the name of a process. */
 gboolean process_operand_is_number(const char *text);
 
-/* Whether PID is still the process with this start time. A zombie is not alive. */
+/* Whether PID is still the process with this start time, which may be a zombie. What cannot be read since this process
+ * has no descriptor or memory left (process_is_shortage()) is taken to be the same. */
+gboolean process_is_there(pid_t pid, guint64 start_time);
+
+/* The same, but a zombie is not alive. */
 gboolean process_alive(pid_t pid, guint64 start_time);
 
 /* Reads PROCESS again, since its user, root or name may have changed. FALSE, with *PROCESS unchanged, if it has

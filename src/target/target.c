@@ -75,7 +75,7 @@ target_alive(const Target *target, GError **error)
 {
     if (target->pid == 0)
         return TRUE;
-    if (target->start_time != 0 ? process_start_time(target->pid) == target->start_time
+    if (target->start_time != 0 ? process_is_there(target->pid, target->start_time)
                                 : kill(target->pid, 0) == 0 || errno == EPERM)
         return target->ops->check_program == NULL || target->ops->check_program(target, error);
     g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s has ended", target->label);

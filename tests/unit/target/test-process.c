@@ -244,6 +244,27 @@ test_directory(void)
     g_rmdir(directory);
 }
 
+/* A process that cannot be looked at for lack of descriptors has not ended. */
+static void
+test_without_descriptors(void)
+{
+    struct rlimit before, none;
+    Process self;
+    ProcessProgram program;
+    g_assert_true(process_read(getpid(), &self));
+    g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &before), ==, 0);
+    none = before;
+    none.rlim_cur = 0;
+    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &none), ==, 0);
+    const gboolean alive = process_alive(self.pid, self.start_time),
+                   there = process_is_there(self.pid, self.start_time);
+    const int error = process_program(self.pid, &program) ? 0 : errno;
+    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &before), ==, 0);
+    g_assert_true(alive);
+    g_assert_true(there);
+    g_assert_cmpint(error, ==, EMFILE);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -256,6 +277,7 @@ main(int argc, char **argv)
     g_test_add_func("/process/self", test_self);
     g_test_add_func("/process/name-is-cleaned", test_name_is_cleaned);
     g_test_add_func("/process/ended", test_ended);
+    g_test_add_func("/process/without-descriptors", test_without_descriptors);
     g_test_add_func("/process/program", test_program);
     g_test_add_func("/process/program-refused", test_program_refused);
     g_test_add_func("/process/list", test_list);
