@@ -32,7 +32,7 @@ open_files(NamedDump *dump, SymbolizeOptions *options)
     *options = (SymbolizeOptions){.pid = dump->pid, .owner = dump->owner, .author = dump->author};
     g_autoptr(TargetFiles) files = symbolize_files(options);
     /* What was opened is the process's if it still exists. */
-    if (dump->pid == 0 || dump->start == 0 || process_is_there(dump->pid, dump->start))
+    if (dump->pid == 0 || dump->start == 0 || process_start_time(dump->pid) == dump->start)
         return g_steal_pointer(&files);
     dump->pid = 0; /* it has ended, or the pid now belongs to another process, whose rights and root do not apply to
                       this dump */

@@ -76,7 +76,7 @@ gboolean process_operand_parse(const char *text, pid_t *pid, guint64 *start_time
 gboolean process_operand_is_number(const char *text);
 
 /* Whether PID is still the process with this start time, which may be a zombie. What cannot be read since this process
- * has no descriptor or memory left (process_is_shortage()) is taken to be the same. */
+ * has no descriptor or memory left (process_is_shortage()) is taken to be the same: not to decide on rights. */
 gboolean process_is_there(pid_t pid, guint64 start_time);
 
 /* The same, but a zombie is not alive. */

@@ -166,7 +166,7 @@ gboolean
 threads_is_of(pid_t pid, guint64 start_time, pid_t thread)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/task/%d", (int)pid, (int)thread);
-    return access(path, F_OK) == 0 && process_is_there(pid, start_time);
+    return access(path, F_OK) == 0 && process_start_time(pid) == start_time;
 }
 
 static gboolean
