@@ -107,9 +107,13 @@ on_connected(void *user, char *address, char *own_address, int port, int own_por
     const int fd = connection->opened;
     connection->opened = -1;
     if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size) != 0 || server.uid == 0 ||
-        server.uid == geteuid() || relay_insert(fd, server.uid))
+        server.uid == geteuid())
         return CURL_PREREQFUNC_OK;
-    return CURL_PREREQFUNC_ABORT;
+    Relay *relay = relay_insert(fd, server.uid);
+    if (relay == NULL)
+        return CURL_PREREQFUNC_ABORT;
+    relay_release(relay);
+    return CURL_PREREQFUNC_OK;
 }
 
 /* The same for a token that is sent unencrypted. */

@@ -7,13 +7,17 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
-    WAKE_MS = 500,   /* what a close may take at most that waits for a signal */
-    LAST_MS = 10000, /* for what the peer has not read once our side is closed */
+    WAKE_MS = 500,     /* what a close may take at most that waits for a signal */
+    LAST_MS = 10000,   /* for what the peer has not read once our side is closed */
+    ENDED_WAKE_MS = 1, /* as WAKE_MS, at the end, */
+    ENDED_MS = 100,    /* and what it may take to receive what the peer has sent until then */
+    ENDING_MOST = 64,  /* relays that are to end at once but have not ended */
     CHUNK = 16 * 1024,
 };
 
@@ -24,11 +28,29 @@ typedef struct {
     gboolean ended; /* nothing more is read */
 } Flow;
 
-typedef struct {
+struct Relay {
+    gatomicrefcount references; /* of its thread and its owner */
+    GMutex lock;                /* of what follows */
+    gboolean closing;           /* the peer's socket is not to be used by the owner */
+    gboolean woken;             /* there is a timer */
+    gboolean cut;               /* it is to end at once */
+    timer_t timer;
+    /* Of the thread. */
+    gint ended; /* atomic */
     int peer, ours;
     uid_t user;   /* of the peer */
     Flow in, out; /* to us, and to the peer */
-} Relay;
+};
+
+static gint ending; /* atomic: relays that are cut and have not ended */
+
+static void
+set_period(timer_t timer, gint ms)
+{
+    const struct timespec period = {.tv_nsec = ms * 1000000L};
+    const struct itimerspec times = {.it_interval = period, .it_value = period};
+    timer_settime(timer, 0, &times, NULL);
+}
 
 static void
 on_wake(int signal_number)
@@ -37,18 +59,27 @@ on_wake(int signal_number)
 
 /* Interrupts what this thread waits for, again and again. */
 static gboolean
-wake_regularly(timer_t *timer)
+wake_regularly(Relay *relay)
 {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
-    const struct timespec period = {.tv_nsec = WAKE_MS * 1000000L};
-    const struct itimerspec times = {.it_interval = period, .it_value = period};
     const struct sigaction action = {.sa_handler = on_wake};
     sigset_t wake;
     event._sigev_un._tid = gettid();
     sigemptyset(&wake);
     sigaddset(&wake, SIGURG);
-    return sigaction(SIGURG, &action, NULL) == 0 && pthread_sigmask(SIG_UNBLOCK, &wake, NULL) == 0 &&
-           timer_create(CLOCK_MONOTONIC, &event, timer) == 0 && timer_settime(*timer, 0, &times, NULL) == 0;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&relay->lock);
+    relay->woken = sigaction(SIGURG, &action, NULL) == 0 && pthread_sigmask(SIG_UNBLOCK, &wake, NULL) == 0 &&
+                   timer_create(CLOCK_MONOTONIC, &event, &relay->timer) == 0;
+    if (relay->woken)
+        set_period(relay->timer, relay->cut ? ENDED_WAKE_MS : WAKE_MS);
+    return relay->woken;
+}
+
+static gboolean
+is_cut(Relay *relay)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&relay->lock);
+    return relay->cut;
 }
 
 static gboolean
@@ -113,7 +144,7 @@ pass_all(Relay *relay)
 {
     gint64 end = G_MAXINT64; /* monotonic, in microseconds */
     gboolean told = FALSE;
-    while (!(relay->out.ended && relay->out.end == 0) && g_get_monotonic_time() < end) {
+    while (!(relay->out.ended && relay->out.end == 0) && g_get_monotonic_time() < end && !is_cut(relay)) {
         struct pollfd sides[] = {side_of(relay->peer, &relay->in, &relay->out),
                                  side_of(relay->ours, &relay->out, &relay->in)};
         /* The regular signal ends the wait, so that the time is looked at. */
@@ -132,39 +163,78 @@ pass_all(Relay *relay)
     }
 }
 
+/* Receives what the peer has sent before it was shut down. FALSE: that takes too long. */
+static gboolean
+receive_rest(Relay *relay)
+{
+    const gint64 end = g_get_monotonic_time() + ENDED_MS * G_TIME_SPAN_MILLISECOND;
+    ssize_t length = 1;
+    while (length != 0 && g_get_monotonic_time() < end) {
+        length = recv(relay->peer, relay->in.bytes, sizeof(relay->in.bytes), MSG_DONTWAIT);
+        if (length < 0 && errno != EINTR)
+            return TRUE;
+    }
+    return length == 0;
+}
+
+static void
+stop_waking(Relay *relay)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&relay->lock);
+    if (relay->woken)
+        timer_delete(relay->timer);
+    relay->woken = FALSE;
+}
+
+/* From now on, the owner does not shut the peer down. */
+static void
+disconnect(Relay *relay)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&relay->lock);
+    relay->closing = TRUE;
+    shutdown(relay->peer, SHUT_RDWR);
+    if (relay->woken)
+        set_period(relay->timer, ENDED_WAKE_MS);
+}
+
+static void
+note_ended(Relay *relay)
+{
+    if (is_cut(relay))
+        g_atomic_int_add(&ending, -1);
+    g_atomic_int_set(&relay->ended, 1);
+}
+
 static gpointer
 run(gpointer data)
 {
     Relay *relay = data;
-    timer_t timer;
-    const gboolean woken = wake_regularly(&timer);
+    const gboolean woken = wake_regularly(relay);
     if (woken)
         pass_all(relay);
+    disconnect(relay);
     close(relay->ours);
     /* Descriptors that were not received are closed along with it. */
-    if (woken) {
+    if (woken && receive_rest(relay))
         close(relay->peer);
-        timer_delete(timer);
-    } else {
+    else
         aside_close(relay->peer, relay->user);
-    }
-    g_free(relay);
+    stop_waking(relay);
+    note_ended(relay);
+    relay_release(relay);
     return NULL;
 }
 
 static gboolean
-start(const Relay *relay)
+start(Relay *relay)
 {
-    Relay *own = g_memdup2(relay, sizeof(*relay));
-    GThread *thread = g_thread_try_new("relay", run, own, NULL);
+    GThread *thread = g_thread_try_new("relay", run, relay, NULL);
     if (thread != NULL)
         g_thread_unref(thread);
-    else
-        g_free(own);
     return thread != NULL;
 }
 
-gboolean
+Relay *
 relay_insert(int fd, uid_t user)
 {
     int pair[2];
@@ -173,14 +243,65 @@ relay_insert(int fd, uid_t user)
         shutdown(fd, SHUT_RDWR);
         if (peer >= 0)
             close(peer);
-        return FALSE;
+        return NULL;
     }
     dup3(pair[0], fd, O_CLOEXEC);
     close(pair[0]);
-    const gboolean started = start(&(Relay){.peer = peer, .ours = pair[1], .user = user});
-    if (!started) {
-        close(pair[1]);
-        aside_close(peer, user);
+    Relay *relay = g_new0(Relay, 1);
+    *relay = (Relay){.peer = peer, .ours = pair[1], .user = user};
+    g_mutex_init(&relay->lock);
+    g_atomic_ref_count_init(&relay->references);
+    g_atomic_ref_count_inc(&relay->references);
+    if (start(relay))
+        return relay;
+    close(pair[1]);
+    aside_close(peer, user);
+    relay_release(relay);
+    relay_release(relay);
+    return NULL;
+}
+
+gboolean
+relay_has_ended(Relay *relay)
+{
+    return g_atomic_int_get(&relay->ended) != 0;
+}
+
+void
+relay_release(Relay *relay)
+{
+    if (!g_atomic_ref_count_dec(&relay->references))
+        return;
+    g_mutex_clear(&relay->lock);
+    g_free(relay);
+}
+
+void
+relay_cut(Relay *relay)
+{
+    g_mutex_lock(&relay->lock);
+    if (!relay->closing) {
+        shutdown(relay->peer, SHUT_RDWR);
+        relay->cut = TRUE;
+        g_atomic_int_inc(&ending);
+        if (relay->woken)
+            set_period(relay->timer, ENDED_WAKE_MS);
     }
-    return started;
+    g_mutex_unlock(&relay->lock);
+    relay_release(relay);
+}
+
+void
+relay_refuse(int fd, uid_t user)
+{
+    int unread = 0;
+    shutdown(fd, SHUT_RDWR);
+    if (ioctl(fd, FIONREAD, &unread) == 0 && unread == 0)
+        return;
+    const int peer = g_atomic_int_get(&ending) < ENDING_MOST ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    Relay *relay = peer < 0 ? relay_insert(fd, user) : NULL;
+    if (relay != NULL)
+        relay_cut(relay);
+    else if (peer >= 0)
+        aside_close(peer, user);
 }

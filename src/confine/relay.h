@@ -12,10 +12,25 @@
 #include <glib.h>
 #include <sys/types.h>
 
+typedef struct Relay Relay;
+
 /* Makes FD, a connected unix socket of USER's from which nothing has been received, one end of a pair, non-blocking.
  * Bytes of the former peer arrive there, and those written there reach it, until either side closes; descriptors do not
- * arrive. FALSE: FD is not connected any more, because there is no thread or no descriptor. FD stays the caller's to
- * close. SIGURG gets a handler in this process. Thread-safe. */
-gboolean relay_insert(int fd, uid_t user);
+ * arrive. Once our side has closed, the peer has ten seconds to read the rest. NULL: FD is not connected any more,
+ * because there is no thread or no descriptor. FD stays the caller's to close. SIGURG gets a handler in this process.
+ * Thread-safe. */
+Relay *relay_insert(int fd, uid_t user);
+
+/* Whether its thread and its two descriptors are no more. */
+gboolean relay_has_ended(Relay *relay);
+
+/* Leaves RELAY to itself. */
+void relay_release(Relay *relay);
+
+/* Has RELAY end at once, whatever is unread, and releases it. */
+void relay_cut(Relay *relay);
+
+/* Shuts down FD, as for relay_insert(), so that the caller can close it without delay. */
+void relay_refuse(int fd, uid_t user);
 
 #endif

@@ -5,11 +5,17 @@
 #include "http/mhd-source.h"
 
 #include "confine/peer-user.h"
-#include "confine/relay.h"
 #include "target/reach.h"
 
 #include <poll.h>
 #include <sys/socket.h>
+
+/* What is left of a connection that has ended. */
+typedef struct {
+    GList link; /* in Traffic.remainders */
+    Relay *relay;
+    Peer *peer;
+} Remainder;
 
 void
 connection_set_deadline(Connection *connection, guint64 seconds)
@@ -53,6 +59,7 @@ displace(Traffic *traffic, Connection *connection)
 {
     Exchange *exchange = connection->exchange;
     peers_disconnect(traffic->peers, g_steal_pointer(&connection->peer));
+    g_clear_pointer(&connection->relay, relay_cut);
     traffic->figures.refused++;
     connection_disconnect(connection);
     if (exchange == NULL)
@@ -61,13 +68,51 @@ displace(Traffic *traffic, Connection *connection)
     exchange_wake(exchange);
 }
 
-/* Ends the oldest such connection of the peer that has most. */
+static void
+stop_counting(Traffic *traffic, GList *link)
+{
+    Remainder *remainder = link->data;
+    peers_disconnect(traffic->peers, remainder->peer);
+    g_queue_unlink(&traffic->remainders, link);
+    g_free(remainder);
+}
+
+void
+connection_forget_relays(Traffic *traffic)
+{
+    for (GList *link = traffic->remainders.head, *next; link != NULL; link = next) {
+        const Remainder *remainder = link->data;
+        next = link->next;
+        if (!relay_has_ended(remainder->relay))
+            continue;
+        relay_release(remainder->relay);
+        stop_counting(traffic, link);
+    }
+}
+
+/* The relay of the peer that has more than *MOST connections, and most of all with relays; *MOST is set. NULL: none. */
+static GList *
+find_remainder(const Traffic *traffic, guint *most)
+{
+    GList *found = NULL;
+    for (GList *link = traffic->remainders.head; link != NULL; link = link->next) {
+        const Remainder *remainder = link->data;
+        if (peer_connections(remainder->peer) <= *most)
+            continue;
+        found = link;
+        *most = peer_connections(remainder->peer);
+    }
+    return found;
+}
+
+/* Ends the oldest such connection of the peer that has most, or what is left of one. */
 static gboolean
 make_room(guint connections, gpointer data)
 {
     Traffic *traffic = data;
     Connection *found = NULL;
     guint most = connections;
+    GList *left = find_remainder(traffic, &most);
     for (GList *link = traffic->connections.head; link != NULL; link = link->next) {
         Connection *connection = link->data;
         if (!may_be_ended(connection) || peer_connections(connection->peer) <= most)
@@ -75,23 +120,38 @@ make_room(guint connections, gpointer data)
         found = connection;
         most = peer_connections(connection->peer);
     }
-    if (found != NULL)
+    if (found != NULL) {
         displace(traffic, found);
-    return found != NULL;
+    } else if (left != NULL) {
+        relay_cut(((const Remainder *)left->data)->relay);
+        stop_counting(traffic, left);
+    }
+    return found != NULL || left != NULL;
 }
 
-/* Sets the user of CONNECTION, which comes by a unix socket. FALSE: it is refused. */
-static gboolean
-find_user(Connection *connection)
+/* The user of CONNECTION, which comes by a unix socket. */
+static uid_t
+find_user(const Connection *connection)
 {
     struct ucred user = {.uid = PEERS_USER_UNKNOWN};
     socklen_t size = sizeof(user);
     getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &user, &size);
-    connection->user = user.uid;
-    if (user.uid == 0 || user.uid == reach_user())
-        return TRUE;
-    /* Others may send descriptors along, which libmicrohttpd would drop, waiting for them to be closed. */
-    return relay_insert(connection->fd, user.uid) && user.uid != PEERS_USER_UNKNOWN && !connection->listener->own_users;
+    return user.uid;
+}
+
+/* Of another user, who may send descriptors along, which libmicrohttpd would drop, waiting for them to be closed. */
+static void
+connect_stranger(Connection *connection, const struct sockaddr *address)
+{
+    const TrafficListener *listener = connection->listener;
+    Traffic *traffic = listener->traffic;
+    connection_forget_relays(traffic);
+    if (connection->user != PEERS_USER_UNKNOWN && !listener->own_users)
+        connection->peer = peers_connect(traffic->peers, address, connection->user, make_room, traffic);
+    if (connection->peer == NULL)
+        relay_refuse(connection->fd, connection->user);
+    else if ((connection->relay = relay_insert(connection->fd, connection->user)) == NULL)
+        peers_disconnect(traffic->peers, g_steal_pointer(&connection->peer));
 }
 
 /* Sets the user and the peer of CONNECTION. */
@@ -101,8 +161,11 @@ connect_peer(Connection *connection, struct MHD_Connection *mhd)
     const TrafficListener *listener = connection->listener;
     const struct sockaddr *address = &(struct sockaddr){.sa_family = AF_UNIX};
     if ((listener->kind & EXCHANGE_UNIX) != 0) {
-        if (!find_user(connection))
+        connection->user = find_user(connection);
+        if (connection->user != 0 && connection->user != reach_user()) {
+            connect_stranger(connection, address);
             return;
+        }
     } else {
         address = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
         if ((listener->kind & EXCHANGE_LOCAL) == 0 || !peer_user_find(connection->fd, &connection->user))
@@ -148,9 +211,22 @@ connection_open(TrafficListener *listener, struct MHD_Connection *mhd)
     connection_set_deadline(connection, traffic->timeout_s);
     if (connection->peer != NULL && !may_begin_handshake(connection))
         peers_disconnect(traffic->peers, g_steal_pointer(&connection->peer));
-    if (connection->peer == NULL)
+    if (connection->peer == NULL) {
+        g_clear_pointer(&connection->relay, relay_cut);
         refuse(listener, connection);
+    }
     return connection;
+}
+
+/* The relay of CONNECTION, which has a peer, counts as the connection until it has ended: it passes on what the peer
+ * has not read. */
+static void
+keep_counting(Connection *connection)
+{
+    Remainder *remainder = g_new0(Remainder, 1);
+    *remainder = (Remainder){.relay = g_steal_pointer(&connection->relay), .peer = g_steal_pointer(&connection->peer)};
+    remainder->link.data = remainder;
+    g_queue_push_tail_link(&connection->listener->traffic->remainders, &remainder->link);
 }
 
 void
@@ -160,6 +236,8 @@ connection_close(Connection *connection)
     Traffic *traffic = listener->traffic;
     if (connection->exchange != NULL)
         exchange_free(connection->exchange);
+    if (connection->relay != NULL)
+        keep_counting(connection);
     if (connection->peer != NULL)
         peers_disconnect(traffic->peers, connection->peer);
     g_queue_unlink(&traffic->connections, &connection->link);
@@ -169,4 +247,13 @@ connection_close(Connection *connection)
      * another iteration. */
     mhd_source_wake(listener->source);
     traffic->closed(traffic->data);
+}
+
+void
+connection_release_relays(Traffic *traffic)
+{
+    while (traffic->remainders.head != NULL) {
+        relay_release(((const Remainder *)traffic->remainders.head->data)->relay);
+        stop_counting(traffic, traffic->remainders.head);
+    }
 }

@@ -6,11 +6,14 @@
 
 #include "http/traffic.h"
 
+#include "confine/relay.h"
+
 typedef struct {
     GList link; /* in Traffic.connections */
     TrafficListener *listener;
-    Peer *peer; /* NULL: refused, or displaced */
-    uid_t user; /* see exchange_user() */
+    Peer *peer;   /* NULL: refused, or displaced */
+    Relay *relay; /* of another user's unix socket; may be NULL */
+    uid_t user;   /* see exchange_user() */
     int fd;
     gint64 deadline_us; /* monotonic; 0: none */
     Exchange *exchange; /* NULL: between two requests */
@@ -21,6 +24,12 @@ Connection *connection_open(TrafficListener *listener, struct MHD_Connection *mh
 
 /* Frees it after its end. */
 void connection_close(Connection *connection);
+
+/* The relays of connections that were closed count for their peers until they end. To be called now and then. */
+void connection_forget_relays(Traffic *traffic);
+
+/* Leaves these relays to themselves, before the end of TRAFFIC. */
+void connection_release_relays(Traffic *traffic);
 
 void connection_set_deadline(Connection *connection, guint64 seconds);
 

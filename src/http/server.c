@@ -16,6 +16,7 @@ enum {
     CONNECTIONS_CEILING = 65536, /* libmicrohttpd's default would be below PeerLimits */
     SILENCE_SECONDS = 60,        /* libmicrohttpd's timeout, for streams that are not read, which have no deadline */
     FINAL_ANSWERS_SECONDS = 1,
+    DESCRIPTORS_OF_CONNECTION = 3, /* at most: its own, and two of its relay */
 };
 
 /* A libmicrohttpd daemon: a listening socket with or without TLS. When the certificate changes, another daemon takes
@@ -159,13 +160,13 @@ remove_files(const Server *server)
     }
 }
 
-/* Connections use half of the descriptors that this process may have, so that there are some for the others. */
+/* Connections use half of the descriptors that this process may have, so that there are some for its own work. */
 static PeerLimits
 within_descriptors(PeerLimits limits)
 {
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0)
-        limits.connections = (guint)MIN(limits.connections, MAX(files.rlim_cur / 2, 1));
+        limits.connections = (guint)MIN(limits.connections, MAX(files.rlim_cur / 2 / DESCRIPTORS_OF_CONNECTION, 1));
     return limits;
 }
 

@@ -40,8 +40,9 @@ on_tick(gpointer data)
         traffic->figures.slow += connection->exchange != NULL;
         connection_disconnect(connection);
     }
+    connection_forget_relays(traffic);
     peers_forget(traffic->peers, now);
-    if (traffic->connections.length > 0)
+    if (traffic->connections.length > 0 || traffic->remainders.length > 0)
         return G_SOURCE_CONTINUE;
     traffic->tick = 0;
     return G_SOURCE_REMOVE;
@@ -366,6 +367,7 @@ void
 traffic_clear(Traffic *traffic)
 {
     g_assert(traffic->connections.length == 0);
+    connection_release_relays(traffic);
     if (traffic->tick != 0)
         g_source_remove(traffic->tick);
     peers_free(traffic->peers);

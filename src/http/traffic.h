@@ -16,6 +16,7 @@ typedef struct {
     guint timeout_s;
     gboolean closing;   /* each response is the last on its connection */
     GQueue connections; /* of Connection */
+    GQueue remainders;  /* of connections that were closed (connection.c) */
     guint tick;         /* source id of the deadlines' timer; 0: no connection */
     guint files;        /* bodies being received into files */
     guint64 received;   /* their bytes */

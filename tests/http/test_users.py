@@ -28,6 +28,7 @@ OTHER = 65533
 ABRUPT = 200
 FEW = 200  # descriptors
 LARGE = 60 << 20
+UNREAD = 280 << 10
 SHARE_OF_TARGET = 16
 CROWD = 400
 SEARCHED = 100  # processes of a user
@@ -268,6 +269,63 @@ def test_connections_leave_descriptors(scratch, profiled):  # noqa: F811
             with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)) as client:
                 client.request("GET", f"/api/v1/targets/{profiled.pid}/statistics")
                 assert client.getresponse().status == 200
+
+
+@contextlib.contextmanager
+def serve_all_users(path, scratch, *words):
+    """On a unix socket that all may use."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        path.chmod(0o666)
+        listener.listen(CROWD)
+        command = ["/bin/sh", "-c", 'export LISTEN_PID=$$; exec "$@"', "sh", JESCOPE, "serve", "--blackbox=off", "--every=0", *words]
+        with started(command, env=environment(scratch, LISTEN_FDS="1"), preexec_fn=lambda: os.dup2(listener.fileno(), 3), close_fds=False) as process:
+            server = Endpoint(process, "http://localhost", ["--unix-socket", str(path)])
+            assert server.get("/healthz").status == 200
+            yield server
+
+
+def ask_unread(user, path, request):
+    """A connection of USER that gets its answer or is refused, of which no more is read than its beginning."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(DEADLINE)
+    os.seteuid(user)
+    try:
+        connection.connect(str(path))
+        connection.sendall(request)
+        connection.recv(1)
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    finally:
+        os.seteuid(0)
+    return connection
+
+
+def is_admitted(user, server):
+    return subprocess.run(server.command("GET", "/healthz", "--fail"), capture_output=True, timeout=DEADLINE + 10, user=user, group=user,
+                          extra_groups=[], cwd="/").returncode == 0
+
+
+def relays(server):
+    tasks = pathlib.Path(f"/proc/{server.process.pid}/task").glob("*/comm")
+    return sum(task.read_text() == "relay\n" for task in tasks)
+
+
+def test_unread_answers_count_as_connections(folder, scratch, profiled):  # noqa: F811
+    """Of a unix socket, where they are unread when the connection has ended. They make room for others."""
+    path = folder / "socket"
+    with serve_all_users(path, scratch, "--max-connections-per-peer=4", "--max-connections=4", profiled.pid) as server, contextlib.ExitStack() as stack:
+        script = re.search(r'src="(/assets/page-[^"]*)"', server.get("/", "--header", "Accept: text/html").text)[1]
+        get = f"GET {script} HTTP/1.1\r\nHost: localhost\r\n"
+        # More than the client's socket takes, and less than that and our side of the relay take.
+        count = UNREAD // len(server.get(script).body)
+        request = (f"{get}\r\n" * count + f"{get}Connection: close\r\n\r\n").encode()
+        for _ in range(40):
+            stack.enter_context(ask_unread(OTHER, path, request))
+            assert relays(server) <= 4
+        # As soon as the connections have ended.
+        wait_for(lambda: is_admitted(NOBODY, server), "another user is answered")
+        assert server.get("/healthz").status == 200
 
 
 def test_one_user_has_a_share_of_the_connections(scratch, profiled):  # noqa: F811

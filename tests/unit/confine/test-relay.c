@@ -11,7 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 60000 };
+enum {
+    PATIENCE_MS = 60000,
+    UNREAD_MS = 500, /* after which our side is full */
+};
 
 /* A peer and what a library reads from, which passes through a relay. */
 typedef struct {
@@ -26,19 +29,21 @@ connect_both(void)
     return (Pair){.peer = pair[0], .ours = pair[1]};
 }
 
-static void
+static Relay *
 start_relay(const Pair *pair)
 {
-    g_assert_true(relay_insert(pair->ours, getuid()));
+    Relay *relay = relay_insert(pair->ours, getuid());
+    g_assert_nonnull(relay);
     g_assert_cmpint(fcntl(pair->ours, F_GETFL) & O_NONBLOCK, ==, O_NONBLOCK);
     g_assert_cmpint(fcntl(pair->ours, F_GETFD), ==, FD_CLOEXEC);
+    return relay;
 }
 
 static Pair
 start(void)
 {
     const Pair pair = connect_both();
-    start_relay(&pair);
+    relay_release(start_relay(&pair));
     return pair;
 }
 
@@ -148,7 +153,7 @@ test_descriptors(void)
     /* Before the relay receives them: the last close of a descriptor must be the relay's. */
     send_with_descriptor(pair.peer, (char[]){"first"}, slow_close_open(&other_ends[0]));
     send_with_descriptor(pair.peer, (char[]){"second"}, slow_close_open(&other_ends[1]));
-    start_relay(&pair);
+    relay_release(start_relay(&pair));
     g_assert_cmpuint(receive(pair.ours, text, 11), ==, 11);
     g_assert_cmpmem(text, 11, "firstsecond", 11);
     close(pair.ours);
@@ -156,6 +161,79 @@ test_descriptors(void)
     close(pair.peer);
     for (guint i = 0; i < G_N_ELEMENTS(other_ends); i++)
         close(other_ends[i]);
+}
+
+/* As much as our side takes, to a peer that does not read. */
+static Relay *
+start_unread(Pair *pair)
+{
+    static const char zeros[4096];
+    *pair = connect_both();
+    Relay *relay = start_relay(pair);
+    struct pollfd end = {.fd = pair->ours, .events = POLLOUT};
+    while (poll(&end, 1, UNREAD_MS) == 1)
+        g_assert_no_errno((int)send(pair->ours, zeros, sizeof(zeros), MSG_DONTWAIT));
+    close(pair->ours);
+    return relay;
+}
+
+static void
+wait_for_end(Relay *relay)
+{
+    const gint64 deadline = g_get_monotonic_time() + PATIENCE_MS * G_TIME_SPAN_MILLISECOND;
+    while (!relay_has_ended(relay)) {
+        g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+        g_usleep(1000);
+    }
+}
+
+/* It is there as long as the peer has not read what our side has left, and ends once he has. */
+static void
+test_unread(void)
+{
+    Pair pair;
+    char bytes[4096];
+    Relay *relay = start_unread(&pair);
+    g_assert_false(relay_has_ended(relay));
+    while (receive(pair.peer, bytes, sizeof(bytes)) == sizeof(bytes))
+        ;
+    wait_for_end(relay);
+    relay_release(relay);
+    close(pair.peer);
+}
+
+/* It ends at once, also if a descriptor that it receives is slow to close. */
+static void
+test_cut(void)
+{
+    Pair pair = connect_both();
+    int other_end;
+    send_with_descriptor(pair.peer, (char[]){"slow"}, slow_close_open(&other_end));
+    relay_cut(start_relay(&pair));
+    assert_ended(pair.ours);
+    assert_ended(pair.peer);
+    close(pair.ours);
+    close(pair.peer);
+    close(other_end);
+    relay_cut(start_unread(&pair));
+    char bytes[4096];
+    while (receive(pair.peer, bytes, sizeof(bytes)) == sizeof(bytes))
+        ;
+    close(pair.peer);
+}
+
+/* Our side can be closed without delay. */
+static void
+test_refused(void)
+{
+    Pair pair = connect_both();
+    int other_end;
+    send_with_descriptor(pair.peer, (char[]){"slow"}, slow_close_open(&other_end));
+    relay_refuse(pair.ours, getuid());
+    close(pair.ours);
+    assert_ended(pair.peer);
+    close(pair.peer);
+    close(other_end);
 }
 
 int
@@ -166,5 +244,8 @@ main(int argc, char *argv[])
     g_test_add_func("/relay/half-closed", test_half_closed);
     g_test_add_func("/relay/much", test_much);
     g_test_add_func("/relay/descriptors", test_descriptors);
+    g_test_add_func("/relay/unread", test_unread);
+    g_test_add_func("/relay/cut", test_cut);
+    g_test_add_func("/relay/refused", test_refused);
     return g_test_run();
 }
