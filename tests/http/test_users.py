@@ -29,6 +29,7 @@ ABRUPT = 200
 FEW = 200  # descriptors
 LARGE = 60 << 20
 UNREAD = 280 << 10
+UNREAD_ASKED = 40
 SHARE_OF_TARGET = 16
 CROWD = 400
 SEARCHED = 100  # processes of a user
@@ -320,9 +321,10 @@ def test_unread_answers_count_as_connections(folder, scratch, profiled):  # noqa
         # More than the client's socket takes, and less than that and our side of the relay take.
         count = UNREAD // len(server.get(script).body)
         request = (f"{get}\r\n" * count + f"{get}Connection: close\r\n\r\n").encode()
-        for _ in range(40):
+        for _ in range(UNREAD_ASKED):
             stack.enter_context(ask_unread(OTHER, path, request))
-            assert relays(server) <= 4
+        # Those of refused connections may be about to end.
+        assert relays(server) < UNREAD_ASKED // 2
         # As soon as the connections have ended.
         wait_for(lambda: is_admitted(NOBODY, server), "another user is answered")
         assert server.get("/healthz").status == 200
