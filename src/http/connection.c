@@ -7,15 +7,42 @@
 #include "confine/peer-user.h"
 #include "target/reach.h"
 
+#include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
-/* What is left of a connection that has ended. */
+enum {
+    BUFFER = 256 << 10, /* of a TCP socket, for what is to be sent; the kernel doubles it. Its default grows to 4 MiB */
+    LAST_S = 10,        /* for what the client has not received when its connection ends, as of a relay */
+};
+
+/* What is left of a connection that has ended: it counts until the client has all, or its time is over. */
 typedef struct {
-    GList link; /* in Traffic.remainders */
-    Relay *relay;
+    GList link;   /* in Traffic.remainders */
+    Relay *relay; /* NULL: FD */
+    int fd;
+    gint64 until_us; /* of FD */
     Peer *peer;
 } Remainder;
+
+/* Bytes that the client has not received, so that the kernel keeps them. */
+static int
+count_unsent(int fd)
+{
+    int unsent = 0;
+    return ioctl(fd, SIOCOUTQ, &unsent) == 0 ? unsent : 0;
+}
+
+/* From now on, close() discards what was not received. */
+static void
+discard_unsent(int fd)
+{
+    const struct linger none = {.l_onoff = 1};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+}
 
 void
 connection_set_deadline(Connection *connection, guint64 seconds)
@@ -61,6 +88,7 @@ displace(Traffic *traffic, Connection *connection)
     peers_disconnect(traffic->peers, g_steal_pointer(&connection->peer));
     g_clear_pointer(&connection->relay, relay_cut);
     traffic->figures.refused++;
+    discard_unsent(connection->fd);
     connection_disconnect(connection);
     if (exchange == NULL)
         return;
@@ -77,20 +105,49 @@ stop_counting(Traffic *traffic, GList *link)
     g_free(remainder);
 }
 
+static gboolean
+has_ended(const Remainder *remainder)
+{
+    if (remainder->relay != NULL)
+        return relay_has_ended(remainder->relay);
+    return count_unsent(remainder->fd) == 0 || g_get_monotonic_time() > remainder->until_us;
+}
+
+/* A relay is left to itself. */
+static void
+release(const Remainder *remainder)
+{
+    if (remainder->relay != NULL)
+        relay_release(remainder->relay);
+    if (remainder->fd < 0)
+        return;
+    if (count_unsent(remainder->fd) > 0)
+        discard_unsent(remainder->fd);
+    close(remainder->fd);
+}
+
+static void
+cut(const Remainder *remainder)
+{
+    if (remainder->relay != NULL)
+        relay_cut(remainder->relay);
+    else
+        release(remainder);
+}
+
 void
-connection_forget_relays(Traffic *traffic)
+connection_forget_remainders(Traffic *traffic)
 {
     for (GList *link = traffic->remainders.head, *next; link != NULL; link = next) {
-        const Remainder *remainder = link->data;
         next = link->next;
-        if (!relay_has_ended(remainder->relay))
+        if (!has_ended(link->data))
             continue;
-        relay_release(remainder->relay);
+        release(link->data);
         stop_counting(traffic, link);
     }
 }
 
-/* The relay of the peer that has more than *MOST connections, and most of all with relays; *MOST is set. NULL: none. */
+/* What is left of a connection of the peer that has more than *MOST, and most of all; *MOST is set. NULL: none. */
 static GList *
 find_remainder(const Traffic *traffic, guint *most)
 {
@@ -123,7 +180,7 @@ make_room(guint connections, gpointer data)
     if (found != NULL) {
         displace(traffic, found);
     } else if (left != NULL) {
-        relay_cut(((const Remainder *)left->data)->relay);
+        cut(left->data);
         stop_counting(traffic, left);
     }
     return found != NULL || left != NULL;
@@ -145,7 +202,6 @@ connect_stranger(Connection *connection, const struct sockaddr *address)
 {
     const TrafficListener *listener = connection->listener;
     Traffic *traffic = listener->traffic;
-    connection_forget_relays(traffic);
     if (connection->user != PEERS_USER_UNKNOWN && !listener->own_users)
         connection->peer = peers_connect(traffic->peers, address, connection->user, make_room, traffic);
     if (connection->peer == NULL)
@@ -160,6 +216,7 @@ connect_peer(Connection *connection, struct MHD_Connection *mhd)
 {
     const TrafficListener *listener = connection->listener;
     const struct sockaddr *address = &(struct sockaddr){.sa_family = AF_UNIX};
+    connection_forget_remainders(listener->traffic);
     if ((listener->kind & EXCHANGE_UNIX) != 0) {
         connection->user = find_user(connection);
         if (connection->user != 0 && connection->user != reach_user()) {
@@ -167,6 +224,8 @@ connect_peer(Connection *connection, struct MHD_Connection *mhd)
             return;
         }
     } else {
+        const int size = BUFFER;
+        setsockopt(connection->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
         address = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
         if ((listener->kind & EXCHANGE_LOCAL) == 0 || !peer_user_find(connection->fd, &connection->user))
             connection->user = PEERS_USER_UNKNOWN;
@@ -218,13 +277,28 @@ connection_open(TrafficListener *listener, struct MHD_Connection *mhd)
     return connection;
 }
 
-/* The relay of CONNECTION, which has a peer, counts as the connection until it has ended: it passes on what the peer
- * has not read. */
-static void
-keep_counting(Connection *connection)
+/* What CONNECTION, which has a peer, leaves counts as the connection until it has ended. FALSE: it leaves nothing, or
+ * there is no descriptor for it. The end of a socket that is kept is told to the client here. */
+static gboolean
+keep_rest(const Connection *connection, Remainder *remainder)
 {
-    Remainder *remainder = g_new0(Remainder, 1);
-    *remainder = (Remainder){.relay = g_steal_pointer(&connection->relay), .peer = g_steal_pointer(&connection->peer)};
+    const int unsent = connection->relay == NULL ? count_unsent(connection->fd) : 0;
+    *remainder = (Remainder){.relay = connection->relay, .fd = -1};
+    if (connection->relay != NULL || unsent == 0 || (connection->listener->kind & EXCHANGE_UNIX) != 0)
+        return connection->relay != NULL;
+    remainder->fd = fcntl(connection->fd, F_DUPFD_CLOEXEC, 0);
+    remainder->until_us = g_get_monotonic_time() + (LAST_S + (gint64)unsent / SERVER_SEND_RATE_MIN) * G_USEC_PER_SEC;
+    if (remainder->fd >= 0)
+        shutdown(remainder->fd, SHUT_WR);
+    return remainder->fd >= 0;
+}
+
+static void
+keep_counting(Connection *connection, const Remainder *rest)
+{
+    Remainder *remainder = g_memdup2(rest, sizeof(*rest));
+    connection->relay = NULL;
+    remainder->peer = g_steal_pointer(&connection->peer);
     remainder->link.data = remainder;
     g_queue_push_tail_link(&connection->listener->traffic->remainders, &remainder->link);
 }
@@ -234,10 +308,11 @@ connection_close(Connection *connection)
 {
     TrafficListener *listener = connection->listener;
     Traffic *traffic = listener->traffic;
+    Remainder rest;
     if (connection->exchange != NULL)
         exchange_free(connection->exchange);
-    if (connection->relay != NULL)
-        keep_counting(connection);
+    if (connection->peer != NULL && keep_rest(connection, &rest))
+        keep_counting(connection, &rest);
     if (connection->peer != NULL)
         peers_disconnect(traffic->peers, connection->peer);
     g_queue_unlink(&traffic->connections, &connection->link);
@@ -250,10 +325,10 @@ connection_close(Connection *connection)
 }
 
 void
-connection_release_relays(Traffic *traffic)
+connection_release_remainders(Traffic *traffic)
 {
     while (traffic->remainders.head != NULL) {
-        relay_release(((const Remainder *)traffic->remainders.head->data)->relay);
+        release(traffic->remainders.head->data);
         stop_counting(traffic, traffic->remainders.head);
     }
 }

@@ -25,11 +25,11 @@ Connection *connection_open(TrafficListener *listener, struct MHD_Connection *mh
 /* Frees it after its end. */
 void connection_close(Connection *connection);
 
-/* The relays of connections that were closed count for their peers until they end. To be called now and then. */
-void connection_forget_relays(Traffic *traffic);
+/* What closed connections have left counts for their peers until it ends. To be called now and then. */
+void connection_forget_remainders(Traffic *traffic);
 
-/* Leaves these relays to themselves, before the end of TRAFFIC. */
-void connection_release_relays(Traffic *traffic);
+/* Ends this, before the end of TRAFFIC; relays are left to themselves. */
+void connection_release_remainders(Traffic *traffic);
 
 void connection_set_deadline(Connection *connection, guint64 seconds);
 

@@ -40,7 +40,7 @@ on_tick(gpointer data)
         traffic->figures.slow += connection->exchange != NULL;
         connection_disconnect(connection);
     }
-    connection_forget_relays(traffic);
+    connection_forget_remainders(traffic);
     peers_forget(traffic->peers, now);
     if (traffic->connections.length > 0 || traffic->remainders.length > 0)
         return G_SOURCE_CONTINUE;
@@ -367,7 +367,7 @@ void
 traffic_clear(Traffic *traffic)
 {
     g_assert(traffic->connections.length == 0);
-    connection_release_relays(traffic);
+    connection_release_remainders(traffic);
     if (traffic->tick != 0)
         g_source_remove(traffic->tick);
     peers_free(traffic->peers);

@@ -330,6 +330,28 @@ def test_unread_answers_count_as_connections(folder, scratch, profiled):  # noqa
         assert server.get("/healthz").status == 200
 
 
+def test_what_a_client_has_not_received_counts_as_a_connection(scratch, profiled):  # noqa: F811
+    """The kernel would keep it without an end when the connection has ended."""
+    with serve(scratch, "--max-connections-per-peer=4", profiled.pid, port=free_port()) as server, contextlib.ExitStack() as stack:
+        port = int(server.base.rpartition(":")[2])
+        script = re.search(r'src="(/assets/page-[^"]*)"', server.get("/", "--header", "Accept: text/html").text)[1]
+        request = f"GET {script} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n".encode()
+        for _ in range(4):
+            connection = stack.enter_context(socket.socket())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            connection.settimeout(DEADLINE)
+            connection.connect(("127.0.0.1", port))
+            connection.sendall(request)
+            assert connection.recv(12) == b"HTTP/1.1 200"
+        # Those of this user, who has nothing left, and of another one.
+        with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as more:
+            more.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert not answered(more)
+        assert ask_as(NOBODY, server, "GET", "/healthz").status == 200
+        stack.close()
+        wait_for(lambda: is_admitted(0, server), "there is room again")
+
+
 def test_one_user_has_a_share_of_the_connections(scratch, profiled):  # noqa: F811
     """From whatever loopback address they come."""
     with serve(scratch, "--max-connections-per-peer=4", profiled.pid, port=free_port()) as server, contextlib.ExitStack() as stack:
