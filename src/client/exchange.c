@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/exchange.h"
 
-#include "client/curl-library.h"
+#include "client/bounded-transfer.h"
 #include "client/document.h"
 #include "client/head.h"
 #include "client/loopback.h"
@@ -28,24 +28,27 @@ enum {
 
 /* ---- the connection ---- */
 
+/* The response being received. */
+typedef struct {
+    int fd; /* or -1 */
+    guint64 bytes, limit;
+    Head head;
+    gboolean too_large;
+} Arrival;
+
 struct Connection {
+    gatomicrefcount references; /* of the owner, and of a request in progress */
+    gint is_busy;               /* atomic: a request is in progress, which alone uses what libcurl's callbacks do */
     CURL *curl;
     struct curl_slist *headers;
     char *base, *server;           /* as in ClientUrl */
     char failure[CURL_ERROR_SIZE]; /* libcurl's message */
     int opened;                    /* the socket that no request has used yet, or -1 */
     Loopback loopback;
+    Arrival arrival;
     gint64 most, patience; /* microseconds for quick requests: at most, and left at the time RESTED */
     gint64 rested;
 };
-
-/* The response being received. */
-typedef struct {
-    int fd;
-    guint64 bytes, limit;
-    Head head;
-    gboolean too_large;
-} Arrival;
 
 static size_t
 on_header(char *data, size_t one, size_t n, void *user)
@@ -167,6 +170,8 @@ connection_new(const ClientUrl *url, const ClientAccess *access, GError **error)
     if (!curl_library_load("targets behind a server", error))
         return NULL;
     connection = g_new0(Connection, 1);
+    g_atomic_ref_count_init(&connection->references);
+    connection->arrival.fd = -1;
     connection->base = g_strdup(url->base);
     connection->server = g_strdup(url->server);
     connection->curl = curl_library.curl_easy_init();
@@ -186,9 +191,20 @@ connection_limit_time(Connection *connection, guint milliseconds)
     connection->rested = g_get_monotonic_time();
 }
 
+static void
+close_arrival(Connection *connection)
+{
+    if (connection->arrival.fd >= 0)
+        close(connection->arrival.fd);
+    connection->arrival = (Arrival){.fd = -1};
+}
+
 void
 connection_free(Connection *connection)
 {
+    if (!g_atomic_ref_count_dec(&connection->references))
+        return;
+    close_arrival(connection);
     curl_library.curl_easy_cleanup(connection->curl);
     curl_library.curl_slist_free_all(connection->headers);
     g_free(connection->base);
@@ -297,8 +313,50 @@ check_type(const Connection *connection, const ExchangeRequest *request, GError 
     return FALSE;
 }
 
-static CURLcode
-perform(Connection *connection, const ExchangeRequest *request, long limit_ms, Arrival *arrival)
+static void
+release(gpointer data)
+{
+    Connection *connection = data;
+    g_atomic_int_set(&connection->is_busy, FALSE);
+    connection_free(connection);
+}
+
+/* After begin_request(). */
+static BoundedTransferEnd
+perform_bounded(Connection *connection, long limit_ms, CURLcode *code)
+{
+    const BoundedTransfer transfer = {.curl = connection->curl,
+                                      .receiver = connection->server,
+                                      .deadline_ms = (guint)limit_ms,
+                                      .state = connection,
+                                      .release = release};
+    curl_library.curl_easy_setopt(connection->curl, CURLOPT_TIMEOUT_MS, limit_ms);
+    connection->failure[0] = '\0';
+    connection->loopback.is_refused = FALSE;
+    return bounded_transfer_perform(&transfer, code);
+}
+
+/* FALSE if an earlier request is still in progress, which was left behind. */
+static gboolean
+begin_request(Connection *connection)
+{
+    if (!g_atomic_int_compare_and_exchange(&connection->is_busy, FALSE, TRUE))
+        return FALSE;
+    g_atomic_ref_count_inc(&connection->references);
+    close_arrival(connection);
+    return TRUE;
+}
+
+static void
+set_not_ended(const Connection *connection, BoundedTransferEnd end, GError **error)
+{
+    g_autofree char *failure = bounded_transfer_failure(end, connection->server);
+    g_set_error_literal(error, TARGET_ERROR, end == BOUNDED_TRANSFER_NO_THREAD ? OUTCOME_SYSTEM : OUTCOME_SILENT,
+                        failure);
+}
+
+static BoundedTransferEnd
+perform(Connection *connection, const ExchangeRequest *request, long limit_ms, CURLcode *code)
 {
     CURL *curl = connection->curl;
     g_autofree char *url = g_strconcat(connection->base, request->path, NULL);
@@ -310,33 +368,31 @@ perform(Connection *connection, const ExchangeRequest *request, long limit_ms, A
     else
         curl_library.curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
     curl_library.curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
-    curl_library.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, limit_ms);
-    curl_library.curl_easy_setopt(curl, CURLOPT_HEADERDATA, arrival);
-    curl_library.curl_easy_setopt(curl, CURLOPT_WRITEDATA, arrival);
-    connection->failure[0] = '\0';
-    connection->loopback.is_refused = FALSE;
-    return curl_library.curl_easy_perform(curl);
+    curl_library.curl_easy_setopt(curl, CURLOPT_HEADERDATA, &connection->arrival);
+    curl_library.curl_easy_setopt(curl, CURLOPT_WRITEDATA, &connection->arrival);
+    return perform_bounded(connection, limit_ms, code);
 }
 
 /* A command sends many requests, and a server could delay each of them up to its deadline. So they share an allowance,
  * which recovers while no request is pending, as those to an agent do (target/agent.c). */
-static CURLcode
-perform_quickly(Connection *connection, const ExchangeRequest *request, Arrival *arrival)
+static BoundedTransferEnd
+perform_quickly(Connection *connection, const ExchangeRequest *request, CURLcode *code)
 {
     const gint64 begun = g_get_monotonic_time();
     connection->patience = MIN(connection->patience + (begun - connection->rested) / RECOVERY, connection->most);
     /* libcurl takes 0 as no limit. */
     const long limit_ms = (long)CLAMP(connection->patience / 1000 + 1, 1, (gint64)request->deadline_ms);
-    CURLcode code = perform(connection, request, limit_ms, arrival);
+    const BoundedTransferEnd end = perform(connection, request, limit_ms, code);
     connection->rested = g_get_monotonic_time();
     connection->patience -= connection->rested - begun;
-    return code;
+    return end;
 }
 
 /* Whether the response has the expected type. */
 static gboolean
-judge(Connection *connection, const ExchangeRequest *request, CURLcode code, const Arrival *arrival, GError **error)
+judge(Connection *connection, const ExchangeRequest *request, CURLcode code, GError **error)
 {
+    const Arrival *arrival = &connection->arrival;
     long status = 0;
     curl_library.curl_easy_getinfo(connection->curl, CURLINFO_RESPONSE_CODE, &status);
     if (arrival->too_large)
@@ -358,17 +414,30 @@ judge(Connection *connection, const ExchangeRequest *request, CURLcode code, con
 int
 connection_exchange(Connection *connection, const ExchangeRequest *request, GError **error)
 {
-    Arrival arrival = {.fd = output_file_new(error), .limit = MAX(request->limit, ERROR_MAX)};
-    if (arrival.fd < 0)
+    CURLcode code = CURLE_OK;
+    const int fd = output_file_new(error);
+    if (fd < 0)
         return -1;
-    CURLcode code = request->is_quick ? perform_quickly(connection, request, &arrival)
-                                      : perform(connection, request, (long)request->deadline_ms, &arrival);
-    if (judge(connection, request, code, &arrival, error)) {
-        const OutputWriter writer = {connection->server, request->limit, FALSE};
-        if (output_file_check(arrival.fd, arrival.bytes, &writer, error))
-            return output_file_seal(arrival.fd, connection->server, error);
+    if (!begin_request(connection)) {
+        close(fd);
+        set_not_ended(connection, BOUNDED_TRANSFER_REFUSED, error);
+        return -1;
     }
-    close(arrival.fd);
+    connection->arrival = (Arrival){.fd = fd, .limit = MAX(request->limit, ERROR_MAX)};
+    const BoundedTransferEnd end = request->is_quick ? perform_quickly(connection, request, &code)
+                                                     : perform(connection, request, (long)request->deadline_ms, &code);
+    if (end != BOUNDED_TRANSFER_ENDED) {
+        set_not_ended(connection, end, error);
+        return -1;
+    }
+    if (judge(connection, request, code, error)) {
+        const OutputWriter writer = {connection->server, request->limit, FALSE};
+        connection->arrival.fd = -1;
+        if (output_file_check(fd, connection->arrival.bytes, &writer, error))
+            return output_file_seal(fd, connection->server, error);
+        close(fd);
+    }
+    close_arrival(connection);
     return -1;
 }
 
@@ -443,46 +512,51 @@ connection_follow(Connection *connection, const char *path, guint silence_ms, co
 /* ---- a web hook ---- */
 
 static size_t
-on_hook_header(char *data, size_t one, size_t n, void *head)
+discard(char *data, size_t size, size_t n, void *user)
 {
-    return head_take(head, data, n) ? n : 0;
+    Arrival *arrival = user;
+    if (size * n > arrival->limit)
+        return 0;
+    arrival->limit -= size * n;
+    return size * n;
 }
 
-static size_t
-discard(char *data, size_t size, size_t n, void *arrival)
+/* "https://host:port", as far as URL has them. */
+static char *
+server_of(GUri *url)
 {
-    gsize *left = arrival;
-    if (size * n > *left)
-        return 0;
-    *left -= size * n;
-    return size * n;
+    const int port = g_uri_get_port(url);
+    g_autofree char *colon = port >= 0 ? g_strdup_printf(":%d", port) : g_strdup("");
+    return g_strdup_printf("%s://%s%s", g_uri_get_scheme(url), g_uri_get_host(url), colon);
 }
 
 long
 connection_post_json(const char *url, const char *json, guint deadline_ms, GError **error)
 {
     g_autoptr(GUri) parts = g_uri_parse(url, G_URI_FLAGS_NONE, error);
-    g_autofree char *server =
-        parts != NULL ? g_strdup_printf("%s://%s", g_uri_get_scheme(parts), g_uri_get_host(parts)) : NULL;
+    g_autofree char *server = parts != NULL ? server_of(parts) : NULL;
     const ClientUrl to = {.base = (char *)(guintptr)url, .server = server};
     const ClientAccess access = {0};
     const ExchangeRequest request = {.method = "POST", .path = ""};
     g_autoptr(Connection) connection = parts != NULL ? connection_new(&to, &access, error) : NULL;
-    Head head = {0};
-    gsize left = ERROR_MAX;
+    CURLcode code = CURLE_OK;
     long status = 0;
     if (connection == NULL)
         return 0;
+    begin_request(connection);
+    connection->arrival.limit = ERROR_MAX;
     connection->headers = curl_library.curl_slist_append(connection->headers, "Content-Type: application/json");
     curl_library.curl_easy_setopt(connection->curl, CURLOPT_HTTPHEADER, connection->headers);
-    curl_library.curl_easy_setopt(connection->curl, CURLOPT_HEADERFUNCTION, on_hook_header);
-    curl_library.curl_easy_setopt(connection->curl, CURLOPT_HEADERDATA, &head);
+    curl_library.curl_easy_setopt(connection->curl, CURLOPT_HEADERDATA, &connection->arrival);
     curl_library.curl_easy_setopt(connection->curl, CURLOPT_WRITEFUNCTION, discard);
-    curl_library.curl_easy_setopt(connection->curl, CURLOPT_WRITEDATA, &left);
+    curl_library.curl_easy_setopt(connection->curl, CURLOPT_WRITEDATA, &connection->arrival);
     curl_library.curl_easy_setopt(connection->curl, CURLOPT_URL, url);
-    curl_library.curl_easy_setopt(connection->curl, CURLOPT_POSTFIELDS, json);
-    curl_library.curl_easy_setopt(connection->curl, CURLOPT_TIMEOUT_MS, (long)deadline_ms);
-    CURLcode code = curl_library.curl_easy_perform(connection->curl);
+    curl_library.curl_easy_setopt(connection->curl, CURLOPT_COPYPOSTFIELDS, json);
+    const BoundedTransferEnd end = perform_bounded(connection, (long)deadline_ms, &code);
+    if (end != BOUNDED_TRANSFER_ENDED) {
+        set_not_ended(connection, end, error);
+        return 0;
+    }
     curl_library.curl_easy_getinfo(connection->curl, CURLINFO_RESPONSE_CODE, &status);
     /* An answer that is long, or not to be received, is cut off, but the document was delivered. */
     if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && status != 0))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/http.h"
 
-#include "client/curl-library.h"
+#include "client/bounded-transfer.h"
 #include "client/head.h"
 #include "client/loopback.h"
 #include "client/token.h"
@@ -24,7 +24,16 @@ enum {
 /* Status codes that do not depend on the content: wrong token, overloaded or missing server. */
 static const long independent_of_content[] = {401, 403, 407, 408, 429, 502, 503, 504};
 
+/* The answer being received. */
+typedef struct {
+    HttpAnswer answer;
+    guint64 limit;
+    Head head;
+} Arrival;
+
 struct Http {
+    gatomicrefcount references; /* of the owner, and of a request in progress */
+    gint is_busy;               /* atomic: a request is in progress, which alone uses what libcurl's callbacks do */
     CURL *curl;
     char *origin;        /* for messages */
     char *authorization; /* a header, or NULL */
@@ -32,6 +41,8 @@ struct Http {
     gboolean is_signed;
     const Destination *destination;
     Loopback loopback;
+    struct curl_slist *headers; /* of the request */
+    Arrival arrival;
     char failure[CURL_ERROR_SIZE];
 };
 
@@ -106,14 +117,6 @@ add_credentials(Http *http, const char *token_file, HttpCredentials credentials,
     return fine;
 }
 
-/* libcurl calls this about once a second even without traffic. */
-static int
-on_progress(void *user, curl_off_t down, curl_off_t downed, curl_off_t up, curl_off_t upped)
-{
-    const Destination *destination = user;
-    return destination->is_over(destination->is_over_data);
-}
-
 static size_t on_header(char *data, size_t one, size_t n, void *user);
 static size_t on_body(char *data, size_t one, size_t n, void *user);
 
@@ -143,11 +146,6 @@ set_up(Http *http, const ExportAccess *access)
     curl_library.curl_easy_setopt(curl, CURLOPT_USERAGENT, "jescope");
     curl_library.curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
     curl_library.curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
-    if (http->destination->is_over != NULL) {
-        curl_library.curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-        curl_library.curl_easy_setopt(curl, CURLOPT_XFERINFODATA, http->destination);
-        curl_library.curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    }
     if (g_str_has_prefix(http->origin, "http:")) {
         http->loopback.named = http->destination->server_user;
         curl_library.curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, on_connected);
@@ -172,6 +170,7 @@ http_new(const Destination *destination, HttpCredentials credentials, const char
     if (!curl_library_load("pushes over HTTP", error))
         return NULL;
     http = g_new0(Http, 1);
+    g_atomic_ref_count_init(&http->references);
     http->origin = g_strdup(destination->origin);
     http->destination = destination;
     http->curl = curl_library.curl_easy_init();
@@ -185,6 +184,10 @@ http_new(const Destination *destination, HttpCredentials credentials, const char
 void
 http_free(Http *http)
 {
+    if (!g_atomic_ref_count_dec(&http->references))
+        return;
+    http_answer_clear(&http->arrival.answer);
+    curl_library.curl_slist_free_all(http->headers);
     curl_library.curl_easy_cleanup(http->curl);
     g_free(http->origin);
     g_free(http->authorization);
@@ -193,12 +196,6 @@ http_free(Http *http)
 }
 
 /* ---- one request ---- */
-
-typedef struct {
-    HttpAnswer *answer;
-    guint64 limit;
-    Head head;
-} Arrival;
 
 /* Parses the value of Retry-After, a number or a date, to seconds from now. */
 static guint
@@ -229,7 +226,7 @@ on_header(char *data, size_t one, size_t n, void *user)
         return 0;
     g_autofree char *line = g_strstrip(g_strndup(data, n));
     if (g_ascii_strncasecmp(line, name, strlen(name)) == 0)
-        arrival->answer->retry_after_s = retry_after(g_strchug(line + strlen(name)));
+        arrival->answer.retry_after_s = retry_after(g_strchug(line + strlen(name)));
     return n;
 }
 
@@ -237,10 +234,10 @@ static size_t
 on_body(char *data, size_t one, size_t n, void *user)
 {
     Arrival *arrival = user;
-    GString *body = arrival->answer->body;
+    GString *body = arrival->answer.body;
     gsize room = arrival->limit - body->len;
     g_string_append_len(body, data, (gssize)MIN(n, room));
-    arrival->answer->cut = n > room;
+    arrival->answer.cut = n > room;
     return n <= room ? n : 0;
 }
 
@@ -262,31 +259,79 @@ headers_of(const Http *http, const HttpRequest *request)
     return headers;
 }
 
-gboolean
-http_send(Http *http, const HttpRequest *request, HttpAnswer *answer, GError **error)
+static void
+release(gpointer data)
+{
+    Http *http = data;
+    g_atomic_int_set(&http->is_busy, FALSE);
+    http_free(http);
+}
+
+static guint
+deadline_of(const HttpRequest *request)
+{
+    return request->deadline_ms != 0 ? request->deadline_ms : HTTP_DEADLINE_MS;
+}
+
+static void
+prepare(Http *http, const HttpRequest *request)
 {
     CURL *curl = http->curl;
-    *answer = (HttpAnswer){.body = g_string_new(NULL)};
-    Arrival arrival = {answer, request->limit != 0 ? request->limit : HTTP_ANSWER_MAX, {0}};
-    struct curl_slist *headers = headers_of(http, request);
+    http_answer_clear(&http->arrival.answer);
+    curl_library.curl_slist_free_all(http->headers);
+    http->headers = headers_of(http, request);
+    http->arrival = (Arrival){.answer = {.body = g_string_new(NULL)},
+                              .limit = request->limit != 0 ? request->limit : HTTP_ANSWER_MAX};
     curl_library.curl_easy_setopt(curl, CURLOPT_URL, request->url);
     if (g_str_equal(request->method, "GET")) {
         curl_library.curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
     } else {
+        /* A copy, since the request may last longer than its owner. */
         curl_library.curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->length);
-        curl_library.curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->length > 0 ? request->body : "");
+        curl_library.curl_easy_setopt(curl, CURLOPT_COPYPOSTFIELDS, request->length > 0 ? request->body : "");
     }
     curl_library.curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
-    curl_library.curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-    curl_library.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
-                                  (long)(request->deadline_ms != 0 ? request->deadline_ms : HTTP_DEADLINE_MS));
-    curl_library.curl_easy_setopt(curl, CURLOPT_HEADERDATA, &arrival);
-    curl_library.curl_easy_setopt(curl, CURLOPT_WRITEDATA, &arrival);
+    curl_library.curl_easy_setopt(curl, CURLOPT_HTTPHEADER, http->headers);
+    curl_library.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)deadline_of(request));
+    curl_library.curl_easy_setopt(curl, CURLOPT_HEADERDATA, &http->arrival);
+    curl_library.curl_easy_setopt(curl, CURLOPT_WRITEDATA, &http->arrival);
     http->failure[0] = '\0';
-    CURLcode code = curl_library.curl_easy_perform(curl);
-    curl_library.curl_easy_setopt(curl, CURLOPT_HTTPHEADER, NULL);
-    curl_library.curl_slist_free_all(headers);
-    curl_library.curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer->status);
+    http->loopback.is_refused = FALSE;
+}
+
+/* Unless an earlier request is still in progress, which was left behind. */
+static BoundedTransferEnd
+perform(Http *http, const HttpRequest *request, CURLcode *code)
+{
+    const BoundedTransfer transfer = {.curl = http->curl,
+                                      .receiver = http->origin,
+                                      .deadline_ms = deadline_of(request),
+                                      .is_over = http->destination->is_over,
+                                      .data = http->destination->is_over_data,
+                                      .state = http,
+                                      .release = release};
+    if (!g_atomic_int_compare_and_exchange(&http->is_busy, FALSE, TRUE))
+        return BOUNDED_TRANSFER_REFUSED;
+    g_atomic_ref_count_inc(&http->references);
+    prepare(http, request);
+    return bounded_transfer_perform(&transfer, code);
+}
+
+gboolean
+http_send(Http *http, const HttpRequest *request, HttpAnswer *answer, GError **error)
+{
+    CURLcode code = CURLE_OK;
+    *answer = (HttpAnswer){0};
+    const BoundedTransferEnd end = perform(http, request, &code);
+    if (end != BOUNDED_TRANSFER_ENDED) {
+        g_autofree char *failure = bounded_transfer_failure(end, http->origin);
+        g_set_error_literal(error, EXPORT_ERROR, EXPORT_ERROR_UNREACHED, failure);
+        return FALSE;
+    }
+    *answer = http->arrival.answer;
+    http->arrival.answer = (HttpAnswer){0};
+    curl_library.curl_easy_setopt(http->curl, CURLOPT_POSTFIELDS, NULL); /* frees the copy */
+    curl_library.curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &answer->status);
     if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && answer->cut))
         return TRUE;
     if (http->loopback.is_refused) {
@@ -294,12 +339,11 @@ http_send(Http *http, const HttpRequest *request, HttpAnswer *answer, GError **e
                                                   (unsigned)http->loopback.stranger);
         g_autofree char *refusal = loopback_refusal(&http->loopback, http->origin, remedy);
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_UNREACHED, "%s", refusal);
-        http->loopback.is_refused = FALSE;
         http_answer_clear(answer);
         return FALSE;
     }
-    const char *why = head_is_too_large(&arrival.head) ? "the headers of its answer are larger than 64 KiB"
-                      : head_is_coded_again(&arrival.head)
+    const char *why = head_is_too_large(&http->arrival.head) ? "the headers of its answer are larger than 64 KiB"
+                      : head_is_coded_again(&http->arrival.head)
                           ? "its answer is compressed more than once, or a header is folded"
                       : code == CURLE_ABORTED_BY_CALLBACK ? "no answer before the end of the time or a signal"
                       : http->failure[0] != '\0'          ? http->failure

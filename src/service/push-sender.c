@@ -275,12 +275,17 @@ push_sender_new(Service *service, const ServicePush *push)
 }
 
 void
-push_sender_end(PushSender *sender)
+push_sender_stop(PushSender *sender)
 {
-    g_mutex_lock(&sender->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&sender->lock);
     g_atomic_int_set(&sender->ends, 1);
     g_cond_broadcast(&sender->wake);
-    g_mutex_unlock(&sender->lock);
+}
+
+void
+push_sender_end(PushSender *sender)
+{
+    push_sender_stop(sender);
     if (sender->thread != NULL)
         g_thread_join(g_steal_pointer(&sender->thread));
 }

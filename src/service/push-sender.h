@@ -15,8 +15,11 @@ gboolean push_sender_check(const ServicePush *push, GError **error);
 /* PUSH must outlive it. Failures are reported to the operator. */
 PushSender *push_sender_new(Service *service, const ServicePush *push);
 
-/* Stops sending and aborts a request in progress. Its batches, and those added later, stay in the queue for the next
- * process. Waits for the thread, for about a second at most. */
+/* Stops sending and aborts a request in progress, without waiting. */
+void push_sender_stop(PushSender *sender);
+
+/* The same, and waits for the thread: for about a second, or for three if the request cannot be ended
+ * (client/bounded-transfer.h). Its batches, and those added later, stay in the queue for the next process. */
 void push_sender_end(PushSender *sender);
 
 void push_sender_free(PushSender *sender);

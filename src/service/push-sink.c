@@ -459,6 +459,9 @@ close_senders(gpointer state)
 {
     const Pushers *all = state;
     stop(state);
+    /* All at first, so that the waits are not added up. */
+    for (guint i = 0; i < all->pushers->len; i++)
+        push_sender_stop(((Pusher *)all->pushers->pdata[i])->sender);
     for (guint i = 0; i < all->pushers->len; i++)
         push_sender_end(((Pusher *)all->pushers->pdata[i])->sender);
 }
@@ -506,12 +509,31 @@ take_pusher(GPtrArray *pushers, const ServicePush *push)
     return NULL;
 }
 
+static gboolean
+is_kept(const Pusher *pusher, const GPtrArray *options)
+{
+    for (guint i = 0; options != NULL && i < options->len; i++)
+        if (service_push_equal(pusher->push, options->pdata[i]))
+            return TRUE;
+    return FALSE;
+}
+
+/* All of them before the first is waited for, so that the waits are not added up. */
+static void
+stop_replaced(const GPtrArray *pushers, const GPtrArray *options)
+{
+    for (guint i = 0; i < pushers->len; i++)
+        if (!is_kept(pushers->pdata[i], options))
+            push_sender_stop(((Pusher *)pushers->pdata[i])->sender);
+}
+
 void
 push_sink_reconfigure(gpointer state, GPtrArray *options)
 {
     Pushers *all = state;
     g_autoptr(GPtrArray) old = all->pushers;
     all->pushers = g_ptr_array_new_with_free_func(free_pusher);
+    stop_replaced(old, options);
     for (guint i = 0; options != NULL && i < options->len; i++) {
         const ServicePush *push = options->pdata[i];
         Pusher *before = take_pusher(old, push);

@@ -14,6 +14,7 @@ import threading
 import pytest
 from endpoint import make_certificate, serve, set_active
 from groups import MIB
+from large_key import LargeKey
 from leaker import leaker
 from receivers import Receiver
 from services import DEADLINE, JESCOPE, environment, jescope, started, wait_for
@@ -192,6 +193,26 @@ def test_reload(folder, receiver):
             assert server.process.wait(DEADLINE) == 0
     finally:
         other.stop()
+
+
+def test_a_key_that_takes_an_hour_to_verify(folder, receiver):
+    """In one call of libcurl's library, which nothing can end: neither new settings nor a stop wait for it."""
+    large = LargeKey()
+    honest = ("[push honest]", f"to=put+http://127.0.0.1:{receiver.port}", "every=1s", "dump-share=100", f"queue={folder}/state/push")
+    try:
+        with leaker(folder) as program, pushing(folder, f"put://127.0.0.1:{large.port}", *honest, pid=program.pid_inside) as server:
+            set_active(folder, program.pid_inside, True)
+            program.tell("hold 1000000")
+            assert large.asked.wait(DEADLINE)
+            server.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: "the settings were read again" in server.log.read_text(), "new settings")
+            there = len(documents(receiver))
+            wait_for(lambda: len(documents(receiver)) > there, "the other receiver has dumps")
+            assert server.get("/api/v1/targets").status == 200
+            server.process.send_signal(signal.SIGTERM)
+            assert server.process.wait(DEADLINE) == 0
+    finally:
+        large.stop()
 
 
 @pytest.mark.parametrize(("text", "told"), [
