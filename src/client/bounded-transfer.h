@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transfers of libcurl that end in time. Its deadlines do not hold while a library computes or waits on its behalf: GnuTLS verifies a
- * signature for an hour if the server's key is large, and getaddrinfo() waits for a name server without end. So each
- * transfer runs on a thread of its own, which is left behind if it does not end.
+ * Transfers of libcurl that end in time. Its deadlines do not hold while a library computes or waits on its behalf:
+ * GnuTLS verifies a signature for an hour if the server's key is large, and getaddrinfo() waits for a name server
+ * without end. So each transfer runs on a thread of its own, which is left behind if it does not end.
  */
 #ifndef JESCOPE_CLIENT_BOUNDED_TRANSFER_H
 #define JESCOPE_CLIENT_BOUNDED_TRANSFER_H
@@ -17,7 +17,7 @@ enum {
 typedef struct {
     CURL *curl;
     const char *receiver; /* its scheme, host and port */
-    guint deadline_ms;    /* not 0; libcurl is told it too */
+    guint deadline_ms;    /* not 0; libcurl has it too */
     /* Called on the caller's thread, a few times in a second; TRUE: the transfer is aborted. NULL: never. */
     gboolean (*is_over)(gpointer data);
     gpointer data;
@@ -34,8 +34,8 @@ typedef enum {
     BOUNDED_TRANSFER_NO_THREAD, /* none could be started */
 } BoundedTransferEnd;
 
-/* Calls curl_easy_perform(), whose result is CODE if it has ended. Returns BOUNDED_TRANSFER_GRACE_MS after the deadline,
- * or after is_over(), at the latest. */
+/* Calls curl_easy_perform(), whose result is CODE if it has ended. Returns BOUNDED_TRANSFER_GRACE_MS after the
+ * deadline, or after is_over(), at the latest. */
 BoundedTransferEnd bounded_transfer_perform(const BoundedTransfer *transfer, CURLcode *code);
 
 /* Says why a transfer has not ended; to be freed. */
