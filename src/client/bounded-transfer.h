@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Transfers of libcurl that end in time. Its deadlines do not hold while a library computes or waits on its behalf:
- * GnuTLS verifies a signature for an hour if the server's key is large, and getaddrinfo() waits for a name server
+ * GnuTLS verifies a signature for many minutes if the server's key is large, and getaddrinfo() waits for a name server
  * without end. So each transfer runs on a thread of its own, which is left behind if it does not end.
  */
 #ifndef JESCOPE_CLIENT_BOUNDED_TRANSFER_H

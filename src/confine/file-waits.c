@@ -11,7 +11,7 @@
 enum {
     LOOK_MIN_MS = 500,
     LOOK_MAX_MS = 1500,
-    DISK_MIN = 512 << 10, /* bytes between two looks: less of a disk beside a file that is late is no excuse */
+    DISK_MIN = 512 << 10, /* bytes between two looks: less from a disk does not excuse a file that is late */
 };
 
 struct FileWaits {

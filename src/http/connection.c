@@ -278,7 +278,7 @@ connection_open(TrafficListener *listener, struct MHD_Connection *mhd)
 }
 
 /* What CONNECTION, which has a peer, leaves counts as the connection until it has ended. FALSE: it leaves nothing, or
- * there is no descriptor for it. The end of a socket that is kept is told to the client here. */
+ * there is no descriptor for it. */
 static gboolean
 keep_rest(const Connection *connection, Remainder *remainder)
 {
@@ -289,7 +289,7 @@ keep_rest(const Connection *connection, Remainder *remainder)
     remainder->fd = fcntl(connection->fd, F_DUPFD_CLOEXEC, 0);
     remainder->until_us = g_get_monotonic_time() + (LAST_S + (gint64)unsent / SERVER_SEND_RATE_MIN) * G_USEC_PER_SEC;
     if (remainder->fd >= 0)
-        shutdown(remainder->fd, SHUT_WR);
+        shutdown(remainder->fd, SHUT_WR); /* which close() would do */
     return remainder->fd >= 0;
 }
 

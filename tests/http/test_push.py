@@ -195,7 +195,7 @@ def test_reload(folder, receiver):
         other.stop()
 
 
-def test_a_key_that_takes_an_hour_to_verify(folder, receiver):
+def test_a_key_that_takes_long_to_verify(folder, receiver):
     """In one call of libcurl's library, which nothing can end: neither new settings nor a stop wait for it."""
     large = LargeKey()
     honest = ("[push honest]", f"to=put+http://127.0.0.1:{receiver.port}", "every=1s", "dump-share=100", f"queue={folder}/state/push")
