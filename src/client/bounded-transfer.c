@@ -59,7 +59,7 @@ count_left(const char *receiver, int change)
     return n;
 }
 
-/* It may compute for an hour, so it has only the time that others do not need. */
+/* It may compute for many minutes, so it has only the time that others do not need. */
 static void
 leave(Job *job)
 {
