@@ -56,7 +56,7 @@ is_readable(CfiMemory *memory, uintptr_t address)
 {
     const uintptr_t page = address / PAGE;
     uintptr_t *known = &memory->pages[page % CFI_PAGES];
-    if (*known != page && !memory->is_readable(address))
+    if (page == 0 || (*known != page && !memory->is_readable(address)))
         return false;
     *known = page;
     return true;

@@ -35,7 +35,7 @@ typedef struct {
 /* The memory that tables are read from, for one stack: no object is unloaded while a thread returns to it. */
 typedef struct {
     bool (*is_readable)(uintptr_t address); /* whether its page can be read */
-    uintptr_t pages[CFI_PAGES];             /* some that can; initially 0 */
+    uintptr_t pages[CFI_PAGES];             /* some that can; initially 0, which cannot */
     CfiTable table;                         /* the last one that was used */
 } CfiMemory;
 
