@@ -403,20 +403,28 @@ supervise(pid_t child, int signals, Relay relays[OUTPUTS], SupervisorSay say)
 }
 
 static gboolean
-is_supervised(const char *operand)
+is_url(const char *operand)
+{
+    return strstr(operand, "://") != NULL || g_str_has_prefix(operand, "unix:");
+}
+
+static gboolean
+is_path_of_others(const char *operand)
+{
+    return !is_url(operand) && strchr(operand, '/') != NULL && !walk_is_decided_by_us(operand);
+}
+
+/* Whether it is a process of another user, or may name one. */
+static gboolean
+is_process_of_others(const char *operand)
 {
     uid_t user;
     pid_t pid;
     guint64 start;
     if (process_operand_parse(operand, &pid, &start))
         return process_may_delay(pid, &user);
-    if (strstr(operand, "://") != NULL || g_str_has_prefix(operand, "unix:") || strcmp(operand, "-") == 0)
-        return FALSE;
     /* Also if a file has the name: most commands use none, and another user may have made it. */
-    if (strchr(operand, '/') == NULL)
-        return TRUE;
-    paths_may_wait |= !walk_is_decided_by_us(operand);
-    return paths_may_wait;
+    return !is_url(operand) && strchr(operand, '/') == NULL && strcmp(operand, "-") != 0;
 }
 
 static void
@@ -463,9 +471,11 @@ supervisor_begin(char *const *operands, SupervisorSay say)
 {
     sigset_t signals, before;
     gboolean any = FALSE;
-    for (; geteuid() == 0 && *operands != NULL; operands++)
-        any |= is_supervised(*operands);
-    if (!any)
+    for (; geteuid() == 0 && *operands != NULL; operands++) {
+        any |= is_process_of_others(*operands);
+        paths_may_wait |= is_path_of_others(*operands);
+    }
+    if (!any && !paths_may_wait)
         return;
     sigemptyset(&signals);
     for (gsize i = 0; i < G_N_ELEMENTS(passed_on); i++)
