@@ -27,7 +27,6 @@ static const SafePointVerdict exclusions[] = {SAFE_POINT_IN_LOADER, SAFE_POINT_I
 
 struct _SafePoints {
     const AddressSpace *space;
-    CLibrary library;
     Excluded excluded[G_N_ELEMENTS(exclusions)]; /* one each; the first that has an address counts */
     gboolean only_foreign_waits;
     gboolean only_waits;
@@ -97,7 +96,6 @@ safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrar
 {
     SafePoints *points = g_new0(SafePoints, 1);
     points->space = space;
-    points->library = *library;
     for (gsize i = 0; i < G_N_ELEMENTS(exclusions); i++)
         points->excluded[i] =
             (Excluded){.verdict = exclusions[i], .ranges = g_array_new(FALSE, FALSE, sizeof(FunctionRange))};
@@ -110,10 +108,10 @@ safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrar
 }
 
 void
-safe_points_avoid_holders(SafePoints *points)
+safe_points_avoid_holders(SafePoints *points, const CLibrary *library)
 {
     for (guint i = 0; i < C_LIBRARY_HOLDERS; i++)
-        add_range(points, points->library.holders[i].start, points->library.holders[i].end, SAFE_POINT_IN_HOLDER);
+        add_range(points, library->holders[i].start, library->holders[i].end, SAFE_POINT_IN_HOLDER);
 }
 
 void

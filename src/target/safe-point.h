@@ -41,7 +41,7 @@ void safe_points_free(SafePoints *points);
 void safe_points_avoid(SafePoints *points, guint64 start, guint64 end);
 
 /* Excludes threads in functions of the C library that may hold a lock which dlopen() and pthread_create() take. */
-void safe_points_avoid_holders(SafePoints *points);
+void safe_points_avoid_holders(SafePoints *points, const CLibrary *library);
 
 /* Like tracee_require_foreign_wait() and tracee_require_wait(). */
 void safe_points_require_foreign_wait(SafePoints *points);

@@ -169,7 +169,7 @@ void
 tracee_require_wait(Tracee *tracee)
 {
     tracee->must_wait = TRUE;
-    safe_points_avoid_holders(tracee->points);
+    safe_points_avoid_holders(tracee->points, &tracee->library);
 }
 
 void
