@@ -188,7 +188,8 @@ bounded_transfer_failure(BoundedTransferEnd end, const char *receiver)
     if (end == BOUNDED_TRANSFER_NO_THREAD)
         return g_strdup_printf("cannot ask %s: no thread is left; raise the limits of this process (ulimit -u)",
                                receiver);
-    return g_strdup_printf("%s%s: its name server does not answer, or its certificate takes too long to verify",
+    return g_strdup_printf("%s%s; check the name server of this machine, and the size of the key in the "
+                           "receiver's certificate",
                            receiver,
                            end == BOUNDED_TRANSFER_LEFT ? " did not answer in time, and the request could not be ended"
                                                         : " is not asked, since an earlier request has not ended");

@@ -27,8 +27,7 @@ typedef enum {
 
 /* What PATH names is then open in WALK, unread (O_PATH). To be ended in any case. 0 or errno: EREMOTE if a link of
  * another user leads to one of /proc, which could lead on to a file system that this user has mounted and that never
- * answers
- * (/proc/PID/root). */
+ * answers (/proc/PID/root). */
 int walk_to(Walk *walk, const char *path, WalkMissing missing);
 
 void walk_end(Walk *walk);
