@@ -5,6 +5,7 @@ import contextlib
 import gzip
 import html
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -323,13 +324,13 @@ def test_doctor(tmp_path, server):
 
 
 def examinations(pid):
-    """Processes that are `jescope doctor` of PID."""
-    found = []
+    """The process groups that are `jescope doctor` of PID: each may have children of the same command line."""
+    found = set()
     for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             words = entry.read_bytes().split(b"\0")
             if b"doctor" in words and str(pid).encode() in words:
-                found.append(entry.parent.name)
+                found.add(os.getpgid(int(entry.parent.name)))
     return found
 
 
