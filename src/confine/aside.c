@@ -2,6 +2,7 @@
 #include "confine/aside.h"
 
 #include "confine/account.h"
+#include "confine/aside-accounts.h"
 #include "confine/child.h"
 #include "confine/death-signal.h"
 
@@ -17,207 +18,26 @@
 #include <unistd.h>
 
 enum {
-    LOOK_MS = 25,          /* between two checks of the child */
-    WAITED_MOST_MS = 9000, /* of waiting for one user, until it expires; or of running beyond BUSY_US */
-    WAITED_KEPT = 64,
-    WAITED_FOR_ALL_MS = 9000, /* of waiting for all users if there is an end, after which PATIENCE_SHORT_US applies */
-    WAITED_FOR_LIST = 3,      /* 1/WAITED_FOR_LIST of the time of a list, the same */
-    PATIENCE_US = 3 * G_USEC_PER_SEC,
-    PATIENCE_SHORT_US = 100000,
-    PATIENCE_AGAIN_US = 1 * G_USEC_PER_SEC, /* for a user with work that was given up */
-    BUSY_US = 100000,                       /* running time of an item that is not counted */
+    LOOK_MS = 25,        /* between two checks of the child */
+    WAITED_FOR_LIST = 3, /* 1/WAITED_FOR_LIST of the time of a list: then the others have less */
+    BUSY_US = 100000,    /* running time of an item that is not counted */
     RUNNING_US = 30 * G_USEC_PER_SEC,
-    FORGOTTEN_US = 60 * G_USEC_PER_SEC,
-    GIVEN_UP_MOST = 3, /* for one user, until they expire */
-    STUCK_MOST = 64,   /* children that still exist, for all users; then only work for prompt users begins */
-    PROMPT_KEPT = 256, /* users, each of whom may have another such child */
-    GIVEN_UP_KEPT = STUCK_MOST + PROMPT_KEPT,
     END_MS = 1000,     /* time to end for a child that has answered */
     GIVEN_UP_MS = 100, /* and for one that was given up */
 };
 
 /* All users below are accounts (confine/account.h), except in the calls of aside.h. */
 
-/* Work that was given up, and its user; a ring. A child that waits for a file system's answer does not end by SIGKILL:
- * it counts as long as it exists, also if it has answered. */
-static GMutex lock;
-static struct {
-    uid_t user;
-    gint64 forgotten_us; /* 0: its child has answered */
-    int child;           /* a pidfd; 0: it has ended */
-} given_up[GIVEN_UP_KEPT];
-static guint n_given_up;
-
-/* Users for whom work was done in time, and none was given up since. Protected by the lock. */
-static uid_t prompt[PROMPT_KEPT];
-static guint n_prompt;
-
-/* How long answers for a user have been waited for: items that each answer just in time would delay a list by their
- * number, as would large memory maps, which keep the reader busy. Protected by the lock. */
-static struct {
-    uid_t user;
-    gint64 forgotten_us; /* 0: none */
-    guint ms, busy_ms;
-} waited[WAITED_KEPT];
-
-static gint64 the_end_us;       /* 0: none */
-static guint waited_for_all_ms; /* since it was set */
-
-/* Whether the child still exists. The caller holds the lock. */
-static gboolean
-is_there(guint i)
-{
-    struct pollfd end = {.fd = given_up[i].child, .events = POLLIN};
-    if (end.fd > 0 && poll(&end, 1, 0) != 0) {
-        waitid(P_PIDFD, (id_t)end.fd, &(siginfo_t){0}, WEXITED | WNOHANG);
-        close(end.fd);
-        given_up[i].child = 0;
-    }
-    return given_up[i].child > 0;
-}
-
-static guint
-find_waited(uid_t user, gint64 now)
-{
-    guint oldest = 0;
-    for (guint i = 0; i < WAITED_KEPT; i++) {
-        if (waited[i].user == user && waited[i].forgotten_us > now)
-            return i;
-        oldest = waited[i].forgotten_us < waited[oldest].forgotten_us ? i : oldest;
-    }
-    return oldest;
-}
-
-/* The caller holds the lock. */
-static gboolean
-is_too_much(guint i)
-{
-    return waited[i].ms >= WAITED_MOST_MS || waited[i].busy_ms >= WAITED_MOST_MS;
-}
-
-/* Returns whether the limit is reached. */
-static gboolean
-note_waited(uid_t user, gboolean busy)
-{
-    const gint64 now = g_get_monotonic_time();
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
-    const guint i = find_waited(user, now);
-    if (waited[i].user != user || waited[i].forgotten_us <= now) {
-        waited[i].user = user;
-        waited[i].forgotten_us = now + FORGOTTEN_US;
-        waited[i].ms = waited[i].busy_ms = 0;
-    }
-    *(busy ? &waited[i].busy_ms : &waited[i].ms) += LOOK_MS;
-    waited_for_all_ms += busy ? 0 : LOOK_MS;
-    return is_too_much(i);
-}
-
-/* The caller holds the lock. */
-static gboolean
-is_waited_for(uid_t user)
-{
-    const gint64 now = g_get_monotonic_time();
-    const guint i = find_waited(user, now);
-    return waited[i].user == user && waited[i].forgotten_us > now && is_too_much(i);
-}
-
-static guint
-count_given_up(uid_t user)
-{
-    const gint64 now = g_get_monotonic_time();
-    guint n = 0;
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
-    for (guint i = 0; i < GIVEN_UP_KEPT; i++)
-        n += given_up[i].user == user && (given_up[i].forgotten_us > now || is_there(i));
-    return n;
-}
-
-static gboolean
-is_delayed_by(uid_t user)
-{
-    if (count_given_up(user) >= GIVEN_UP_MOST)
-        return TRUE;
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
-    return is_waited_for(user);
-}
-
 gboolean
 aside_is_delayed_by(uid_t user)
 {
-    return is_delayed_by(account_of(user));
-}
-
-void
-aside_set_end(gint64 end_us)
-{
-    the_end_us = end_us;
-    waited_for_all_ms = 0;
-}
-
-gboolean
-aside_has_ended(void)
-{
-    return the_end_us != 0 && g_get_monotonic_time() >= the_end_us;
-}
-
-/* Its index in PROMPT, or N_PROMPT. The caller holds the lock. */
-static guint
-find_prompt(uid_t user)
-{
-    guint i = 0;
-    while (i < n_prompt && prompt[i] != user)
-        i++;
-    return i;
-}
-
-static void
-note_prompt(uid_t user)
-{
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
-    if (find_prompt(user) == n_prompt && n_prompt < PROMPT_KEPT)
-        prompt[n_prompt++] = user;
-}
-
-/* The children that still exist, of all users. */
-static guint
-count_stuck(void)
-{
-    guint n = 0;
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
-    for (guint i = 0; i < GIVEN_UP_KEPT; i++)
-        n += given_up[i].child > 0 && is_there(i);
-    return n;
-}
-
-/* No more such children for USER: any user may have thousands of user ids, and they take memory as long as they exist.
- * STUCK: count_stuck(). */
-static gboolean
-is_full_for(uid_t user, guint stuck)
-{
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
-    return stuck >= GIVEN_UP_KEPT || (stuck >= STUCK_MOST && find_prompt(user) == n_prompt);
-}
-
-static AsideManner
-manner_of(uid_t user)
-{
-    if (is_delayed_by(user) || count_given_up(user) > 0)
-        return ASIDE_SLOW;
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
-    return find_prompt(user) < n_prompt ? ASIDE_PROMPT : ASIDE_UNKNOWN;
+    return aside_account_delays(account_of(user));
 }
 
 AsideManner
 aside_manner(uid_t user)
 {
-    return manner_of(account_of(user));
-}
-
-/* STUCK: count_stuck(). */
-static gboolean
-is_given_up(uid_t user, guint stuck)
-{
-    return aside_has_ended() || is_full_for(user, stuck) || is_delayed_by(user);
+    return aside_account_manner(account_of(user));
 }
 
 static _Thread_local struct {
@@ -242,48 +62,6 @@ call_meanwhile(void)
     meanwhile.call = NULL;
     call(meanwhile.data);
     meanwhile.call = call;
-}
-
-/* How long work for USER may wait. SHORT_OF_TIME: because of others. */
-static gint64
-patience_with(uid_t user, gboolean short_of_time)
-{
-    if (short_of_time || (the_end_us != 0 && waited_for_all_ms >= WAITED_FOR_ALL_MS))
-        return PATIENCE_SHORT_US;
-    return count_given_up(user) > 0 ? PATIENCE_AGAIN_US : PATIENCE_US;
-}
-
-/* Takes ownership of CHILD, a pidfd; 0: it has ended. The caller holds the lock. */
-static void
-keep_child(uid_t user, int child, gint64 forgotten_us)
-{
-    for (guint i = 0; i < GIVEN_UP_KEPT && is_there(n_given_up); i++)
-        n_given_up = (n_given_up + 1) % GIVEN_UP_KEPT;
-    if (given_up[n_given_up].child > 0)
-        close(given_up[n_given_up].child);
-    given_up[n_given_up].user = user;
-    given_up[n_given_up].forgotten_us = forgotten_us;
-    given_up[n_given_up].child = child;
-    n_given_up = (n_given_up + 1) % GIVEN_UP_KEPT;
-}
-
-static void
-note_given_up(uid_t user, int child)
-{
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
-    const guint known = find_prompt(user);
-    if (known < n_prompt)
-        prompt[known] = prompt[--n_prompt];
-    keep_child(user, child, g_get_monotonic_time() + FORGOTTEN_US);
-}
-
-/* The child has answered, but not ended in time. */
-static void
-note_left(uid_t user, int child)
-{
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
-    if (child > 0)
-        keep_child(user, child, 0);
 }
 
 static gboolean inside; /* whether this process is such a child */
@@ -387,10 +165,10 @@ static void
 pass_over_given_up(const Batch *batch)
 {
     const gboolean ended = has_ended(batch);
-    const guint stuck = count_stuck();
+    const guint left = aside_children_left();
     for (guint i = 0; i < batch->n_shares; i++) {
         Share *share = &batch->shares[i];
-        share->over = share->over || ended || is_given_up(share->user, stuck);
+        share->over = share->over || ended || aside_account_is_passed_over(share->user, left);
     }
 }
 
@@ -422,11 +200,11 @@ wait_for_answer(int socket, pid_t child, const Job *job)
         begin = now != before ? g_get_monotonic_time() : begin;
         before = now;
         const gint64 taken = g_get_monotonic_time() - begin;
-        if ((!running || taken > BUSY_US) && note_waited(user, running) && job->batch != NULL)
+        if ((!running || taken > BUSY_US) && aside_account_note_waited(user, LOOK_MS, running) && job->batch != NULL)
             pass_over_given_up(job->batch);
         if (job->batch != NULL && !running)
             job->batch->waited_ms += LOOK_MS;
-        if (taken > RUNNING_US || (taken > patience_with(user, is_short_of_time(job->batch)) && !running) ||
+        if (taken > RUNNING_US || (taken > aside_account_patience(user, is_short_of_time(job->batch)) && !running) ||
             has_ended(job->batch))
             return FALSE;
         call_meanwhile();
@@ -500,7 +278,7 @@ run_child(const Job *job, ChannelMessage *answer)
 gboolean
 aside_may_begin(uid_t user)
 {
-    return !is_given_up(account_of(user), count_stuck());
+    return !aside_account_is_passed_over(account_of(user), aside_children_left());
 }
 
 AsideEnd
@@ -516,11 +294,11 @@ aside_run(AsideWork work, gpointer data, uid_t user, ChannelMessage *answer)
         return ASIDE_NOT_BEGUN;
     const Outcome outcome = run_child(&job, answer);
     if (outcome.too_long)
-        note_given_up(user, outcome.left);
+        aside_account_note_given_up(user, outcome.left);
     else
-        note_left(user, outcome.left);
+        aside_account_note_left(user, outcome.left);
     if (outcome.end == ASIDE_DONE)
-        note_prompt(user);
+        aside_account_note_prompt(user);
     return outcome.end;
 }
 
@@ -537,7 +315,7 @@ aside_close(int fd, uid_t user)
     if (child < 0)
         return;
     close(fd); /* the child closes the last reference when it ends */
-    note_left(account_of(user), end_child(child, END_MS));
+    aside_account_note_left(account_of(user), end_child(child, END_MS));
 }
 
 gboolean
@@ -598,7 +376,7 @@ aside_helper_ask(AsideHelper *helper, const ChannelMessage *request, uid_t user,
     if (!is_ours(helper) || !channel_send(helper->socket, request))
         return ASIDE_NOT_BEGUN;
     if (!wait_for_answer(helper->socket, helper->child, &job)) {
-        note_given_up(job.user, pidfd_open(helper->child, 0));
+        aside_account_note_given_up(job.user, pidfd_open(helper->child, 0));
         close(helper->socket);
         helper->socket = -1;
         return ASIDE_GIVEN_UP;
@@ -619,7 +397,7 @@ aside_helper_free(AsideHelper *helper)
     if (helper->socket >= 0)
         close(helper->socket);
     if (ours) /* what it has open may be as slow to close */
-        note_left(helper->user, end_child(helper->child, END_MS));
+        aside_account_note_left(helper->user, end_child(helper->child, END_MS));
     g_free(helper);
 }
 
@@ -704,9 +482,9 @@ run_batch(Batch *batch)
             charge_item(batch);
         /* At the end, it may have been its turn for an instant. */
         if (outcome.too_long && begun && (outcome.left > 0 || !has_ended(batch)))
-            note_given_up(user, outcome.left);
+            aside_account_note_given_up(user, outcome.left);
         else
-            note_left(user, outcome.left);
+            aside_account_note_left(user, outcome.left);
     }
 }
 
@@ -746,7 +524,7 @@ find_shares(Batch *batch)
         if (before != NULL)
             before->following = i;
         else
-            batch->shares[batch->n_shares++] = (Share){.user = user, .manner = manner_of(user), .next = i};
+            batch->shares[batch->n_shares++] = (Share){.user = user, .manner = aside_account_manner(user), .next = i};
         g_hash_table_insert(last, GUINT_TO_POINTER(user), &batch->items[i]);
     }
 }
@@ -755,8 +533,8 @@ static void
 note_manners(const Batch *batch)
 {
     for (guint i = 0; i < batch->n_shares; i++)
-        if (batch->shares[i].done > 0 && manner_of(batch->shares[i].user) == ASIDE_UNKNOWN)
-            note_prompt(batch->shares[i].user);
+        if (batch->shares[i].done > 0 && aside_account_manner(batch->shares[i].user) == ASIDE_UNKNOWN)
+            aside_account_note_prompt(batch->shares[i].user);
 }
 
 /* Those that were begun first, in the order in which they were. */
@@ -793,7 +571,8 @@ aside_each(const AsideList *list, AsideTake take)
         work_off(&batch, NULL);
     else if (shared)
         run_batch(&batch);
-    list_ended = (batch.end_us != 0 && g_get_monotonic_time() >= batch.end_us) || count_stuck() >= STUCK_MOST;
+    list_ended =
+        (batch.end_us != 0 && g_get_monotonic_time() >= batch.end_us) || aside_children_left() >= ASIDE_LEFT_MAX;
     if (!inside)
         note_manners(&batch);
     if (shared)
