@@ -9,7 +9,8 @@
 enum {
     WAITED_MOST_MS = 9000, /* of waiting for one account, until it expires; or of running longer than expected */
     WAITED_KEPT = 64,
-    WAITED_FOR_ALL_MS = 9000, /* of waiting for all accounts if there is an end, after which PATIENCE_SHORT_US applies */
+    WAITED_FOR_ALL_MS =
+        9000, /* of waiting for all accounts if there is an end, after which PATIENCE_SHORT_US applies */
     PATIENCE_US = 3 * G_USEC_PER_SEC,
     PATIENCE_SHORT_US = 100000,
     PATIENCE_AGAIN_US = 1 * G_USEC_PER_SEC, /* for an account with work that was given up */
@@ -19,8 +20,8 @@ enum {
     GIVEN_UP_KEPT = ASIDE_LEFT_MAX + PROMPT_KEPT,
 };
 
-/* Work that was given up, and its account; a ring. A child that waits for a file system's answer does not end by SIGKILL:
- * it counts as long as it exists, also if it has answered. */
+/* Work that was given up, and its account; a ring. A child that waits for a file system's answer does not end by
+ * SIGKILL: it counts as long as it exists, also if it has answered. */
 static GMutex lock;
 static struct {
     uid_t account;

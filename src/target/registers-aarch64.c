@@ -319,12 +319,6 @@ registers_restart(const Registers *saved)
     return general;
 }
 
-gboolean
-registers_taken_up(const Registers *saved, GeneralRegisters *general)
-{
-    return FALSE;
-}
-
 GeneralRegisters
 registers_home(const Registers *saved)
 {

@@ -19,8 +19,9 @@
 
 enum {
     /* Results of interrupted system calls (include/linux/errno.h). */
-    RESTART_FIRST = 512,
-    RESTART_LAST = 514,
+    RESTART = 512,
+    RESTART_ALWAYS = 513,
+    RESTART_NO_HANDLER = 514,
     RESTART_BLOCK = 516,
 
     FX_SIZE = 512,     /* size of the legacy area (FXSAVE) */
@@ -217,7 +218,7 @@ static gint64
 interrupted_call(const GeneralRegisters *general)
 {
     gint64 result = -(gint64)general->rax;
-    gboolean interrupted = (result >= RESTART_FIRST && result <= RESTART_LAST) || result == RESTART_BLOCK ||
+    gboolean interrupted = (result >= RESTART && result <= RESTART_NO_HANDLER) || result == RESTART_BLOCK ||
                            (result == EINTR && registers_stop_ends((gint64)general->orig_rax));
     return interrupted && (gint64)general->orig_rax >= 0 ? (gint64)general->orig_rax : -1;
 }
@@ -500,32 +501,17 @@ registers_restart(const Registers *saved)
     return general;
 }
 
-/* Registers SAVED, set back to the instruction of the system call. */
-static GeneralRegisters
-rewound(const Registers *saved)
-{
-    GeneralRegisters general = saved->general;
-    general.rax = (guint64)saved->restarts;
-    general.orig_rax = ~0ULL;
-    general.rip -= SYSCALL_LENGTH;
-    return general;
-}
-
-gboolean
-registers_taken_up(const Registers *saved, GeneralRegisters *general)
-{
-    if (saved->restarts < 0 || -(gint64)saved->general.rax != EINTR)
-        return FALSE;
-    *general = rewound(saved);
-    return TRUE;
-}
-
+/* The kernel repeats the call after ERESTARTNOHAND if no handler of a signal runs, and after ERESTARTNOINTR always. */
 GeneralRegisters
 registers_home(const Registers *saved)
 {
-    gint64 result = -(gint64)saved->general.rax;
-    gboolean by_kernel = saved->restarts < 0 || (result != EINTR && result != ENOSYS);
-    return by_kernel ? saved->general : rewound(saved);
+    GeneralRegisters general = saved->general;
+    const gint64 result = -(gint64)general.rax;
+    if (saved->restarts >= 0 && result == EINTR)
+        general.rax = (guint64)-RESTART_NO_HANDLER;
+    else if (saved->restarts >= 0 && result == ENOSYS)
+        general.rax = (guint64)-RESTART_ALWAYS;
+    return general;
 }
 
 gboolean

@@ -125,12 +125,10 @@ gboolean registers_stop_ends(gint64 number);
  * waiting, reading, writing. On every architecture. */
 gboolean registers_is_programs(gint64 number);
 
-/* Whether a stop made the system call before SAVED fail (registers_stop_ends()). If so, *GENERAL becomes the registers
- * of a thread in user mode that is about to repeat it. FALSE for other calls, which the kernel restarts. */
-gboolean registers_taken_up(const Registers *saved, GeneralRegisters *general);
-
-/* Registers that put a thread with a signal to deliver back to where SAVED were read. A system call that was
- * interrupted there, or about to begin, is repeated. */
+/* Registers that put a thread, at a stop before it returns to user mode, back to where SAVED were read. The kernel then
+ * decides about a system call that was interrupted there, as it does without a tracer: it fails with EINTR if a handler
+ * of a signal runs first and the call is one that this ends, and is repeated otherwise. A call that was about to begin
+ * begins. Not for the exit of a system call, after which the kernel looks for no interrupted one. */
 GeneralRegisters registers_home(const Registers *saved);
 
 /* Registers with which the thread calls FUNCTION and returns through PATH, which must be laid out with CODE. */

@@ -194,28 +194,12 @@ threads_unstoppable(pid_t pid, gboolean *in_vfork)
     return 0;
 }
 
-/* The mask in the line of KEY, e.g. "\nSigCgt:"; 0 if there is none. */
-static guint64
-mask_in(const char *status, const char *key)
+guint64
+threads_caught(pid_t thread)
 {
-    const char *line = status != NULL ? strstr(status, key) : NULL;
-    return line != NULL ? g_ascii_strtoull(line + strlen(key), NULL, 16) : 0;
-}
-
-ThreadSignals
-threads_signals(pid_t thread)
-{
-    static const int ignored_by_default[] = {SIGCHLD, SIGCONT, SIGURG, SIGWINCH};
+    static const char key[] = "\nSigCgt:";
     g_autofree char *path = g_strdup_printf("/proc/%d/status", (int)thread);
     g_autofree char *status = NULL;
-    if (!g_file_get_contents(path, &status, NULL, NULL))
-        return (ThreadSignals){0};
-    ThreadSignals signals = {
-        .pending = mask_in(status, "\nSigPnd:") | mask_in(status, "\nShdPnd:"),
-        .ignored = mask_in(status, "\nSigIgn:"),
-        .caught = mask_in(status, "\nSigCgt:"),
-    };
-    for (gsize i = 0; i < G_N_ELEMENTS(ignored_by_default); i++)
-        signals.ignored |= G_GUINT64_CONSTANT(1) << (ignored_by_default[i] - 1) & ~signals.caught;
-    return signals;
+    const char *line = g_file_get_contents(path, &status, NULL, NULL) ? strstr(status, key) : NULL;
+    return line != NULL ? g_ascii_strtoull(line + strlen(key), NULL, 16) : 0;
 }

@@ -30,14 +30,7 @@ gboolean threads_is_of(pid_t pid, guint64 start_time, pid_t thread);
  * none. */
 pid_t threads_unstoppable(pid_t pid, gboolean *in_vfork);
 
-/* Sets of signals; bit N - 1 is signal N. */
-typedef struct {
-    guint64 pending; /* for the thread or the process */
-    guint64 ignored; /* without effect when delivered, as set by the program or by default */
-    guint64 caught;  /* have a handler */
-} ThreadSignals;
-
-/* The signals of THREAD; all sets are empty if it has ended. */
-ThreadSignals threads_signals(pid_t thread);
+/* The signals for which THREAD has a handler; bit N - 1 is signal N. 0 if it has ended. */
+guint64 threads_caught(pid_t thread);
 
 #endif

@@ -112,10 +112,10 @@ linux_write(gpointer data, pid_t thread, guint64 address, const void *bytes, gsi
     return address_space_write(((const TraceProgram *)data)->memory, address, bytes, length);
 }
 
-static ThreadSignals
-linux_signals(gpointer data, pid_t thread)
+static guint64
+linux_caught(gpointer data, pid_t thread)
 {
-    return threads_signals(thread);
+    return threads_caught(thread);
 }
 
 static gboolean
@@ -154,7 +154,7 @@ const TraceKernel trace_kernel_linux = {
     .replace_call = linux_replace_call,
     .block = linux_block,
     .write = linux_write,
-    .signals = linux_signals,
+    .caught = linux_caught,
     .wants_processor = linux_wants_processor,
     .now = linux_now,
     .pause = linux_pause,

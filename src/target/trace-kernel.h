@@ -38,7 +38,7 @@ typedef struct {
     gboolean (*replace_call)(gpointer data, pid_t thread, GeneralRegisters *general, gint64 number);
     gboolean (*block)(gpointer data, pid_t thread, guint64 signals);
     gboolean (*write)(gpointer data, pid_t thread, guint64 address, const void *bytes, gsize length);
-    ThreadSignals (*signals)(gpointer data, pid_t thread);
+    guint64 (*caught)(gpointer data, pid_t thread);           /* signals with a handler */
     gboolean (*wants_processor)(gpointer data, pid_t thread); /* it is runnable */
     gint64 (*now)(gpointer data);                             /* microseconds */
     void (*pause)(gpointer data, gint64 passed); /* between two waits; PASSED: microseconds since the first */

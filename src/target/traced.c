@@ -50,6 +50,12 @@ struct _Traced {
     TracedFilter filter;
     Stop *stop; /* NULL: the thread runs */
     Loan *loan; /* NULL: the program itself runs */
+    /* The interrupted system call that the kernel repeats when the program next runs. */
+    struct {
+        gint64 number; /* -1: none */
+        guint64 pc;    /* the address after it */
+        guint64 result;
+    } repeated;
     gboolean attached;
 };
 
@@ -59,7 +65,8 @@ enum {
     BUSY_MS = 10000, /* or waits for a processor on a busy machine */
     SYSCALL_STOP = SIGTRAP | 0x80,
     EVENT_SHIFT = 16,
-    FOREIGN_CALL = -1, /* stands for the number of another architecture's call */
+    FIRST_INTERNAL = 512, /* of the codes that no program sees (include/linux/errno.h), of interrupted system calls */
+    FOREIGN_CALL = -1,    /* stands for the number of another architecture's call */
 };
 
 /* Signals of faults; the kernel kills a thread that has blocked them. */
@@ -120,7 +127,7 @@ traced_seize(const TraceKernel *kernel, gpointer data, pid_t thread)
     if (!kernel->seize(data, thread, trace_options))
         return NULL;
     Traced *traced = g_new0(Traced, 1);
-    *traced = (Traced){.kernel = kernel, .data = data, .thread = thread, .attached = TRUE};
+    *traced = (Traced){.kernel = kernel, .data = data, .thread = thread, .repeated.number = -1, .attached = TRUE};
     return traced;
 }
 
@@ -207,59 +214,11 @@ traced_registers(Traced *traced)
     stop->registers.entering = stop->place == TRACED_AT_ENTRY;
     if (stop->registers.entering)
         stop->registers.call = stop->registers.restarts = stop->number;
+    /* A handler of a signal that runs now still ends this call. */
+    if (stop->registers.entering && registers_entry_is_whole && stop->number == traced->repeated.number &&
+        registers_pc(&stop->registers.general) == traced->repeated.pc)
+        registers_set_result(&stop->registers.general, traced->repeated.result);
     return &stop->registers;
-}
-
-/* Whether a signal is pending that would have made the system call fail without us. */
-static gboolean
-is_signalled(const Traced *traced, guint64 blocked)
-{
-    const Stop *stop = traced->stop;
-    ThreadSignals signals = traced->kernel->signals(traced->data, traced->thread);
-    guint64 due = signals.pending & ~blocked;
-    if (stop->place == TRACED_AT_SIGNAL)
-        due |= G_GUINT64_CONSTANT(1) << (stop->signal - 1);
-    return (due & ~signals.ignored) != 0;
-}
-
-/* Repeats a system call that failed with EINTR only because of our stop, or of an ignored signal, which would have no
- * effect without a tracer. Done at the stop at which its registers are read. */
-static gboolean
-undo_interruption(Traced *traced)
-{
-    const Stop *stop = traced->stop;
-    GeneralRegisters general;
-    if (stop->place == TRACED_AT_ENTRY || (stop->place == TRACED_AT_EXIT && stop->info.exit.rval != -EINTR) ||
-        stop->place == TRACED_AT_OTHER)
-        return TRUE;
-    const Registers *registers = traced_registers(traced);
-    if (registers == NULL)
-        return FALSE;
-    return !registers_taken_up(registers, &general) || is_signalled(traced, registers->blocked) ||
-           traced->kernel->write_general(traced->data, traced->thread, &general);
-}
-
-/* Ends the stop, with everything that was read at it. */
-static gboolean
-let_program_run(Traced *traced, TraceResume how)
-{
-    g_assert(traced->loan == NULL && traced->stop != NULL);
-    const int signal = traced->stop->signal;
-    if (!undo_interruption(traced))
-        return FALSE;
-    end_stop(traced);
-    traced->attached = how != TRACE_RESUME_DETACHED;
-    return traced->kernel->resume(traced->data, traced->thread, how, signal);
-}
-
-/* The same for a called function. */
-static gboolean
-let_call_run(Traced *traced, int signal)
-{
-    g_assert(traced->loan != NULL && traced->stop != NULL);
-    traced->loan->state = LOAN_OUT;
-    end_stop(traced);
-    return traced->kernel->resume(traced->data, traced->thread, TRACE_RESUME_TO_SYSTEM_CALL, signal);
 }
 
 /* Only a running thread is asked to stop, since a stopped one would keep the request for later. */
@@ -287,6 +246,95 @@ static Came
 await_asked(Traced *traced)
 {
     return await_asked_until(traced, now_of(traced) + (gint64)BUSY_MS * MS);
+}
+
+/* Ends the stop, with everything that was read at it. */
+static gboolean
+resume_program(Traced *traced, TraceResume how)
+{
+    g_assert(traced->loan == NULL && traced->stop != NULL);
+    const int signal = traced->stop->signal;
+    end_stop(traced);
+    traced->attached = how != TRACE_RESUME_DETACHED;
+    return traced->kernel->resume(traced->data, traced->thread, how, signal);
+}
+
+/* The stop is requested before the thread continues, so that it occurs before the program runs. */
+static Came
+stop_before_program(Traced *traced)
+{
+    if (!traced->kernel->interrupt(traced->data, traced->thread) || !resume_program(traced, TRACE_RESUME_ON))
+        return CAME_END;
+    return await_asked(traced);
+}
+
+static gboolean
+is_before_user_mode(const Traced *traced)
+{
+    const TracedPlace place = traced->stop->place;
+    return place == TRACED_AT_REQUEST || place == TRACED_AT_JOB_STOP || place == TRACED_AT_SIGNAL;
+}
+
+static gboolean
+has_handler(const Traced *traced, int signal)
+{
+    return (traced->kernel->caught(traced->data, traced->thread) >> (signal - 1) & 1) != 0;
+}
+
+/* Whether the kernel still looks for a system call that was interrupted, which its registers tell. */
+static gboolean
+may_repeat(const Traced *traced)
+{
+    const Stop *stop = traced->stop;
+    return is_before_user_mode(traced) || (stop->place == TRACED_AT_EXIT && stop->info.exit.rval <= -FIRST_INTERNAL);
+}
+
+/* A system call that failed with EINTR may have done so only because of our stop. */
+static gboolean
+undo_interruption(Traced *traced)
+{
+    if (traced->stop->place == TRACED_AT_EXIT && traced->stop->info.exit.rval == -EINTR &&
+        stop_before_program(traced) != CAME_STOP)
+        return FALSE;
+    const Registers *registers = may_repeat(traced) ? traced_registers(traced) : NULL;
+    if (registers == NULL)
+        return !may_repeat(traced);
+    if (registers->restarts < 0)
+        return TRUE;
+    const GeneralRegisters general = registers_home(registers);
+    traced->repeated.number = registers->restarts;
+    traced->repeated.pc = registers_pc(&general);
+    traced->repeated.result = registers_result(&general);
+    return !is_before_user_mode(traced) || traced->kernel->write_general(traced->data, traced->thread, &general);
+}
+
+/* The program makes it, or a handler of a signal has ended it. */
+static void
+forget_repeated(Traced *traced)
+{
+    const Stop *stop = traced->stop;
+    if (stop->place == TRACED_AT_ENTRY || (stop->signal != 0 && has_handler(traced, stop->signal)))
+        traced->repeated.number = -1;
+}
+
+static gboolean
+let_program_run(Traced *traced, TraceResume how)
+{
+    g_assert(traced->loan == NULL && traced->stop != NULL);
+    if (!undo_interruption(traced))
+        return FALSE;
+    forget_repeated(traced);
+    return resume_program(traced, how);
+}
+
+/* The same for a called function. */
+static gboolean
+let_call_run(Traced *traced, int signal)
+{
+    g_assert(traced->loan != NULL && traced->stop != NULL);
+    traced->loan->state = LOAN_OUT;
+    end_stop(traced);
+    return traced->kernel->resume(traced->data, traced->thread, TRACE_RESUME_TO_SYSTEM_CALL, signal);
 }
 
 static TracedOutcome
@@ -489,8 +537,7 @@ tell_after(Traced *traced, const TraceeWatch *watch)
 static gboolean
 is_deliverable(const Traced *traced, int signal)
 {
-    ThreadSignals signals = traced->kernel->signals(traced->data, traced->thread);
-    return signal == SIGSTOP || signal == SIGKILL || (signals.caught >> (signal - 1) & 1) != 0;
+    return signal == SIGSTOP || signal == SIGKILL || has_handler(traced, signal);
 }
 
 /* Handles a crash of the called function: the thread returns to its original place, so the program does not get the
@@ -614,10 +661,7 @@ traced_give_back(Traced *traced)
     if (!make_interrupted_call(traced))
         return TRACED_GONE;
     end_loan(traced);
-    /* The stop is requested before the thread continues, so that it occurs before the program runs. */
-    if (!traced->kernel->interrupt(traced->data, traced->thread) || !let_program_run(traced, TRACE_RESUME_ON))
-        return TRACED_GONE;
-    Came came = await_asked(traced);
+    const Came came = stop_before_program(traced);
     if (came == CAME_STOP && is_passing(traced))
         return let_program_run(traced, TRACE_RESUME_ON) ? traced_stop(traced) : TRACED_GONE;
     return outcome_of(traced, came);
@@ -633,7 +677,7 @@ cancel_loan(Traced *traced)
     end_loan(traced);
 }
 
-/* Lets rt_sigreturn complete while the filter, which may forbid it, is still suspended. */
+/* Lets rt_sigreturn complete, while a filter that may forbid it is still suspended. */
 static gboolean
 see_it_return(Traced *traced)
 {
@@ -644,20 +688,35 @@ see_it_return(Traced *traced)
     return TRUE;
 }
 
+/* After rt_sigreturn, which has set the thread back to repeat its system call. */
+static gboolean
+leave_it_to_kernel(Traced *traced, const GeneralRegisters *home)
+{
+    return stop_before_program(traced) == CAME_STOP &&
+           (!is_before_user_mode(traced) || traced->kernel->write_general(traced->data, traced->thread, home));
+}
+
 /*
- * rt_sigreturn restores everything and repeats an interrupted system call. Only the remaining time of a wait with a
- * timeout would be lost; such a wait is resumed here instead.
+ * rt_sigreturn restores everything, but repeats an interrupted system call even if a handler of a signal has run since,
+ * so the kernel decides again. It would lose the remaining time of a wait with a timeout; such a wait is resumed in its
+ * place.
  */
 static gboolean
 come_home(Traced *traced)
 {
     if (traced->filter == TRACED_FILTERED)
         return traced_give_back(traced) == TRACED_STOPPED;
-    gboolean there = traced->loan->home.restarts == SYS_restart_syscall ? make_interrupted_call(traced)
-                     : traced->filter == TRACED_FILTER_SUSPENDED        ? see_it_return(traced)
-                                                                        : TRUE;
+    const Registers *home = &traced->loan->home;
+    const GeneralRegisters general = registers_home(home);
+    const gboolean resumes = home->restarts == SYS_restart_syscall;
+    const gboolean repeats = home->restarts >= 0 && !resumes;
+    gboolean there = TRUE;
+    if (resumes)
+        there = make_interrupted_call(traced);
+    else if (repeats || traced->filter == TRACED_FILTER_SUSPENDED)
+        there = see_it_return(traced);
     end_loan(traced);
-    return there;
+    return there && (!repeats || leave_it_to_kernel(traced, &general));
 }
 
 gboolean

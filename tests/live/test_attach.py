@@ -360,6 +360,16 @@ def test_signals_meanwhile(program):
     assert victim.says() == f"signals {sent} mask 0\n"
 
 
+@pytest.mark.parametrize("call", ["pause", "read", "epoll_wait", "epoll_pwait"])
+def test_a_handler_ends_a_wait(program, call):
+    """A signal that comes while the thread is borrowed, or looked at, ends its system call, as it would have."""
+    victim = program("woken", call)
+    for _ in range(40):
+        victim.ask("status", "--via", "attach", check=False)
+    waits, lost = map(int, re.fullmatch(r"(\d+) waits, (\d+) lost\n", victim.says()).groups())
+    assert waits > 40 and lost == 0
+
+
 def test_threads_that_only_allocate(program):
     """It works or refuses in time; they go on either way."""
     victim = program("counts", 8)

@@ -3,7 +3,7 @@
  * traced.h against a simulated kernel: the actions of a thread, external events and the tracer's timing are random with
  * a fixed seed. The program makes numbered system calls; every register set of its carries a version, which grows with
  * each of its instructions. So the test detects outdated registers that are written back, when a system call is made
- * twice or not at all, when it fails with EINTR for nothing, when a signal is lost.
+ * twice or not at all, when it fails with EINTR for nothing, when a signal is lost, or does not end a call that waits.
  */
 #include "target/traced.h"
 
@@ -29,6 +29,7 @@ enum {
     REPLACED = 815,
 
     ERESTARTSYS = 512,
+    ERESTARTNOINTR = 513,
     ERESTARTNOHAND = 514,
     ERESTART_RESTARTBLOCK = 516,
 
@@ -83,6 +84,8 @@ typedef struct {
     guint sent;
     guint handled;
     gboolean may_fail; /* the next EINTR has a reason */
+    guint64 waits;     /* the system call in which the program has begun to wait, from 1 */
+    gboolean repeated; /* by the kernel: a signal that comes now is too late to end the call */
     gboolean killed;   /* the tracer ended in the middle */
     gboolean quiet;    /* nothing happens to it any more */
     guint functions;   /* system calls of ours that were made */
@@ -147,8 +150,10 @@ report_call(Sim *sim, guint8 op, Runs then)
 static void
 begin_call(Sim *sim)
 {
-    if (is_program(sim))
+    if (is_program(sim)) {
         program_runs(sim);
+        sim->repeated = FALSE;
+    }
     sim->general.orig_rax = sim->general.rax;
     sim->general.rax = (guint64)-ENOSYS;
     sim->general.rip += 2;
@@ -174,6 +179,7 @@ step_user(Sim *sim)
         return;
     case PROGRAM_CHECK:
         program_runs(sim);
+        sim->waits = 0;
         if ((gint64)general->rax == -EINTR) {
             g_assert_true(sim->may_fail || sim->killed);
             sim->may_fail = FALSE;
@@ -274,6 +280,7 @@ step_call(Sim *sim)
         return;
     }
     sim->left--;
+    sim->waits = general->r14 + 1;
     if (!sim->trap && deliverable(sim) == 0)
         return;
     int failure = number == SYS_read         ? ERESTARTSYS
@@ -295,8 +302,8 @@ static gboolean
 is_interrupted(const Sim *sim)
 {
     gint64 failure = -(gint64)sim->general.rax;
-    return (gint64)sim->general.orig_rax >= 0 &&
-           (failure == ERESTARTSYS || failure == ERESTARTNOHAND || failure == ERESTART_RESTARTBLOCK);
+    return (gint64)sim->general.orig_rax >= 0 && (failure == ERESTARTSYS || failure == ERESTARTNOINTR ||
+                                                  failure == ERESTARTNOHAND || failure == ERESTART_RESTARTBLOCK);
 }
 
 static void
@@ -305,18 +312,22 @@ restart(Sim *sim, guint64 number)
     sim->general.rax = number;
     sim->general.rip -= 2;
     sim->general.orig_rax = ~0ULL;
+    sim->repeated = TRUE;
 }
 
 static void
 handle(Sim *sim)
 {
-    if (is_interrupted(sim)) {
-        if (-(gint64)sim->general.rax == ERESTARTSYS && below(sim, 2) == 0) {
-            restart(sim, sim->general.orig_rax);
-        } else {
-            sim->general.rax = (guint64)-EINTR;
-            sim->may_fail = TRUE;
-        }
+    const gint64 failure = is_interrupted(sim) ? -(gint64)sim->general.rax : 0;
+    const gboolean is_waiting = is_program(sim) && sim->waits == sim->general.r14 + 1 && !sim->repeated;
+    if (is_waiting && (sim->general.rip == PROGRAM_CALL || failure == ERESTARTNOINTR))
+        g_assert_true(sim->killed); /* the call goes on */
+    if (failure == ERESTARTNOINTR || (failure == ERESTARTSYS && below(sim, 2) == 0)) {
+        restart(sim, sim->general.orig_rax);
+        sim->waits = 0; /* as with SA_RESTART */
+    } else if (failure != 0) {
+        sim->general.rax = (guint64)-EINTR;
+        sim->may_fail = TRUE;
     }
     sim->general.orig_rax = ~0ULL;
     g_assert_cmpuint(sim->general.r15, ==, sim->version);
@@ -479,6 +490,7 @@ sim_seize(gpointer data, pid_t thread, guintptr options)
 {
     Sim *sim = data;
     sim->traced = TRUE;
+    sim->waits = sim->repeated ? 0 : sim->waits; /* what is about to be repeated cannot be seen */
     sim->trap = sim->stands;
     sim->stands = FALSE;
     return TRUE;
@@ -620,11 +632,10 @@ sim_write(gpointer data, pid_t thread, guint64 address, const void *bytes, gsize
     return is_ours(sim);
 }
 
-static ThreadSignals
-sim_signals(gpointer data, pid_t thread)
+static guint64
+sim_caught(gpointer data, pid_t thread)
 {
-    const Sim *sim = data;
-    return (ThreadSignals){.pending = sim->pending, .ignored = 1u << (IGNORED - 1), .caught = 1u << (HANDLED - 1)};
+    return 1u << (HANDLED - 1);
 }
 
 static gboolean
@@ -661,7 +672,7 @@ static const TraceKernel kernel = {
     .replace_call = sim_replace_call,
     .block = sim_block,
     .write = sim_write,
-    .signals = sim_signals,
+    .caught = sim_caught,
     .wants_processor = sim_wants_processor,
     .now = sim_now,
     .pause = sim_pause,
@@ -940,10 +951,10 @@ endless_write(gpointer data, pid_t thread, guint64 address, const void *bytes, g
     return TRUE;
 }
 
-static ThreadSignals
-endless_signals(gpointer data, pid_t thread)
+static guint64
+endless_caught(gpointer data, pid_t thread)
 {
-    return (ThreadSignals){.caught = 1u << (HANDLED - 1)};
+    return 1u << (HANDLED - 1);
 }
 
 static gboolean
@@ -969,7 +980,7 @@ static const TraceKernel endless_kernel = {
     .write_general = endless_write_general,
     .block = endless_block,
     .write = endless_write,
-    .signals = endless_signals,
+    .caught = endless_caught,
     .wants_processor = endless_wants_processor,
     .now = endless_now,
 };
