@@ -363,9 +363,9 @@ def test_signals_meanwhile(program):
 @pytest.mark.parametrize("call", ["pause", "read", "epoll_wait", "epoll_pwait"])
 def test_a_handler_ends_a_wait(program, call):
     """A signal that comes while the thread is borrowed, or looked at, ends its system call, as it would have."""
-    victim = program("woken", call)
+    victim = program("woken", call, conf="prof:true,lg_prof_sample:12")
     for _ in range(40):
-        victim.ask("status", "--via", "attach", check=False)
+        victim.ask("dump", "--via", "attach", "-o", "-", check=False)
     waits, lost = map(int, re.fullmatch(r"(\d+) waits, (\d+) lost\n", victim.says()).groups())
     assert waits > 40 and lost == 0
 

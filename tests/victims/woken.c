@@ -2,8 +2,8 @@
 /*
  * Waits in a system call that only a handler of a signal ends, again and again:
  *   woken CALL
- * where CALL is pause, read, epoll_wait, or epoll_pwait, which alone lets the signal through. Prints "ready"; at the end
- * of stdin "N waits, N lost": a wait is lost if it took a second signal to end it.
+ * where CALL is pause, read, epoll_wait, or epoll_pwait, which alone lets the signal through. Prints "ready"; at the
+ * end of stdin "N waits, N lost": a wait is lost if it took a second signal to end it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -19,7 +19,10 @@ enum {
     FIRST_US = 2000,
     SPREAD_US = 10000,
     AGAIN_S = 2,
+    BLOCKS = 20000, /* so that a dump takes some time */
 };
+
+static void *volatile blocks[BLOCKS];
 
 static volatile sig_atomic_t signals;
 
@@ -60,7 +63,8 @@ main(int argc, char **argv)
     sigaddset(&blocked, SIGALRM);
     if (strcmp(call, "epoll_pwait") == 0)
         sigprocmask(SIG_BLOCK, &blocked, NULL);
-    free(malloc(1));
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = malloc(100 + i % 4000);
     puts("ready");
     fflush(stdout);
     for (; poll(&in, 1, 0) == 0; waits++) {
