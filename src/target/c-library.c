@@ -11,6 +11,9 @@ static const char *const holders[C_LIBRARY_HOLDERS] = {
     "setresuid", "setresgid", "setgroups", "pthread_create", "dl_iterate_phdr", "dlclose",
 };
 
+static const char *const allocators[] = {"malloc",        "calloc",         "realloc",  "free",
+                                         "aligned_alloc", "posix_memalign", "memalign", "valloc"};
+
 static void
 find_functions(const Dynamic *library, const char *const *names, guint n, FunctionRange *ranges)
 {
@@ -33,7 +36,25 @@ c_library_find(const AddressSpace *space, CLibrary *library)
         library->errno_location = dynamic_function(&dynamic, "__errno_location");
         if (library->errno_location == 0)
             continue;
+        library->makecontext = dynamic_function(&dynamic, "makecontext");
         find_functions(&dynamic, forks, C_LIBRARY_FORKS, library->forks);
         find_functions(&dynamic, holders, C_LIBRARY_HOLDERS, library->holders);
     }
+}
+
+GArray *
+c_library_find_allocators(const AddressSpace *space)
+{
+    GArray *found = g_array_new(FALSE, FALSE, sizeof(FunctionRange));
+    g_autoptr(GArray) objects = loaded_objects(space);
+    for (guint i = 0; i < objects->len; i++) {
+        FunctionRange ranges[G_N_ELEMENTS(allocators)];
+        Dynamic dynamic;
+        if (!loaded_dynamic(space, &g_array_index(objects, LoadedObject, i), &dynamic) ||
+            dynamic_function(&dynamic, "__errno_location") != 0)
+            continue;
+        find_functions(&dynamic, allocators, G_N_ELEMENTS(allocators), ranges);
+        g_array_append_vals(found, ranges, G_N_ELEMENTS(ranges));
+    }
+    return found;
 }

@@ -13,6 +13,7 @@ enum {
 
 typedef struct {
     guint64 errno_location;                   /* int *__errno_location(void); 0: not exported */
+    guint64 makecontext;                      /* the same */
     FunctionRange forks[C_LIBRARY_FORKS];     /* fork() and the like, which run handlers; empty: not exported */
     FunctionRange holders[C_LIBRARY_HOLDERS]; /* may wait, or call the program, while they hold a lock that dlopen() and
                                                  pthread_create() take */
@@ -20,5 +21,10 @@ typedef struct {
 
 /* Sets *LIBRARY; all zero for a static executable. */
 void c_library_find(const AddressSpace *space, CLibrary *library);
+
+/* The functions by which dlopen() and pthread_create() allocate memory, in each object that exports them, except the C
+ * library: an array of FunctionRange. What the program has in place of jemalloc's, such as a wrapper that keeps a log,
+ * may have locks of its own. */
+GArray *c_library_find_allocators(const AddressSpace *space);
 
 #endif

@@ -53,6 +53,7 @@ static const char *const reasons[] = {
     [SAFE_POINT_IN_LOADER] = "is in the dynamic loader (%s)",
     [SAFE_POINT_IN_FORK] = "is in fork (%s)",
     [SAFE_POINT_IN_HOLDER] = "may hold a lock of the C library (%s)",
+    [SAFE_POINT_IN_WRAPPER] = "is in malloc (%s), which the program replaces",
     [SAFE_POINT_IN_JEMALLOC] = "is in jemalloc (%s)",
     [SAFE_POINT_IN_HANDLER] = "runs a signal handler, which may have interrupted anything",
     [SAFE_POINT_NO_WAIT] = "is not in a system call in which no lock can be held",

@@ -80,6 +80,15 @@ const guint32 registers_architecture = AUDIT_ARCH_AARCH64;
 const gboolean registers_entry_is_whole = FALSE; /* x7 is overwritten to indicate an entry */
 const gsize registers_red_zone = 0;
 
+/* BL and BLR (Arm Architecture Reference Manual, C6.2). */
+gboolean
+registers_ends_in_call(const guint8 before[REGISTERS_CALL_MAX])
+{
+    guint32 instruction;
+    memcpy(&instruction, before + REGISTERS_CALL_MAX - sizeof(instruction), sizeof(instruction));
+    return (instruction & 0xfc000000) == 0x94000000 || (instruction & 0xfffffc1f) == 0xd63f0000;
+}
+
 void
 registers_clear(Registers *registers)
 {

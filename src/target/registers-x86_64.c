@@ -193,6 +193,19 @@ registers_find_store(const guint8 *bytes, gsize length, guint64 address, RemoteC
     }
 }
 
+/* call rel32, or an indirect one with a ModRM byte and what this says to follow (Intel SDM, volume 2, "CALL"). */
+gboolean
+registers_ends_in_call(const guint8 before[REGISTERS_CALL_MAX])
+{
+    enum { CALL = 0xe8, INDIRECT = 0xff, DIRECT_LENGTH = 5 };
+    if (before[REGISTERS_CALL_MAX - DIRECT_LENGTH] == CALL)
+        return TRUE;
+    for (guint length = 2; length <= REGISTERS_CALL_MAX; length++)
+        if (before[REGISTERS_CALL_MAX - length] == INDIRECT && (before[REGISTERS_CALL_MAX - length + 1] >> 3 & 7) == 2)
+            return TRUE;
+    return FALSE;
+}
+
 void
 registers_clear(Registers *registers)
 {

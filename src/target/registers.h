@@ -17,6 +17,7 @@
 
 enum {
     REGISTERS_ARGUMENTS = 6,
+    REGISTERS_CALL_MAX = 7,             /* bytes of an instruction that calls a function */
     REGISTERS_EXTENDED_MAX = 64 * 1024, /* more than any processor's extended state */
 };
 
@@ -76,6 +77,10 @@ extern const gboolean registers_entry_is_whole;
 
 /* Bytes below the stack pointer that belong to the interrupted function. */
 extern const gsize registers_red_zone;
+
+/* Whether the code before an address, BEFORE, may end in an instruction that calls a function, so that the address is
+ * where it returns to. */
+gboolean registers_ends_in_call(const guint8 before[REGISTERS_CALL_MAX]);
 
 void registers_clear(Registers *registers);
 

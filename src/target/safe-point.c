@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/safe-point.h"
 
+#include "target/process.h"
 #include "target/unwind.h"
 
 #include <string.h>
@@ -22,11 +23,13 @@ typedef struct {
     gboolean ready; /* sorted by address, without overlaps */
 } Excluded;
 
-static const SafePointVerdict exclusions[] = {SAFE_POINT_IN_LOADER, SAFE_POINT_IN_FORK, SAFE_POINT_IN_HOLDER,
-                                              SAFE_POINT_IN_HANDLER, SAFE_POINT_IN_JEMALLOC};
+static const SafePointVerdict exclusions[] = {SAFE_POINT_IN_LOADER,  SAFE_POINT_IN_FORK,     SAFE_POINT_IN_HOLDER,
+                                              SAFE_POINT_IN_HANDLER, SAFE_POINT_IN_JEMALLOC, SAFE_POINT_IN_WRAPPER};
 
 struct _SafePoints {
     const AddressSpace *space;
+    guint64 main_stack;                          /* where the frames of the main thread begin; 0: unknown */
+    guint64 makecontext;                         /* as in CLibrary */
     Excluded excluded[G_N_ELEMENTS(exclusions)]; /* one each; the first that has an address counts */
     gboolean only_foreign_waits;
     gboolean only_waits;
@@ -95,7 +98,11 @@ SafePoints *
 safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrary *library)
 {
     SafePoints *points = g_new0(SafePoints, 1);
+    ProcessProgram program;
     points->space = space;
+    points->makecontext = library->makecontext;
+    if (process_program(space->pid, &program))
+        points->main_stack = program.stack;
     for (gsize i = 0; i < G_N_ELEMENTS(exclusions); i++)
         points->excluded[i] =
             (Excluded){.verdict = exclusions[i], .ranges = g_array_new(FALSE, FALSE, sizeof(FunctionRange))};
@@ -108,10 +115,14 @@ safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrar
 }
 
 void
-safe_points_avoid_holders(SafePoints *points, const CLibrary *library)
+safe_points_avoid_holders(SafePoints *points, const CLibrary *library, const GArray *allocators)
 {
     for (guint i = 0; i < C_LIBRARY_HOLDERS; i++)
         add_range(points, library->holders[i].start, library->holders[i].end, SAFE_POINT_IN_HOLDER);
+    for (guint i = 0; i < allocators->len; i++) {
+        const FunctionRange *range = &g_array_index(allocators, FunctionRange, i);
+        add_range(points, range->start, range->end, SAFE_POINT_IN_WRAPPER);
+    }
 }
 
 void
@@ -226,26 +237,36 @@ recorded_start(const AddressSpace *space, const Mapping *stack, guint64 block)
     return start;
 }
 
+typedef struct {
+    guint64 start; /* the lowest address */
+    guint64 top;   /* the end of the frames; 0: it is not the thread's own */
+    gboolean grows;
+} Extent;
+
 /*
- * The lowest address of the own stack of THREAD; 0 if it runs on another one. A coroutine's stack may have any size,
- * and be switched for another at any time. The stack of the main thread grows; that of any other thread, which is the
- * main thread in a child that this thread has forked, lies below its control block. The kernel merges it with adjacent
- * memory of any kind, where it has no guard below; then only the C library knows where it begins.
+ * The own stack of THREAD, which may run on another one. A coroutine's stack may have any size, and be switched for
+ * another at any time. The stack of the main thread grows; that of any other thread, which is the main thread in a
+ * child that this thread has forked, lies below its control block, even in memory of the main thread. The kernel merges
+ * it with adjacent memory of any kind, where it has no guard below; then only the C library knows where it begins.
  */
-static guint64
-own_stack(const AddressSpace *space, pid_t thread, const Mapping *stack, const Registers *registers)
+static Extent
+own_stack(const SafePoints *points, pid_t thread, const Mapping *stack, const Registers *registers)
 {
-    const guint64 sp = registers_sp(&registers->general);
+    const AddressSpace *space = points->space;
+    const guint64 sp = registers_sp(&registers->general), bottom = points->main_stack;
     guint64 block;
-    if (is_growing(stack))
-        return stack->start;
-    if (!registers_thread_pointer(thread, &registers->general, &block) || block < sp || block >= stack->end)
-        return 0;
+    if (!registers_thread_pointer(thread, &registers->general, &block))
+        return (Extent){0};
+    const gboolean has_block = block >= sp && block < stack->end;
+    if (is_growing(stack) && !has_block)
+        return (Extent){stack->start, bottom >= sp && bottom < stack->end ? bottom : stack->end, TRUE};
+    if (!has_block)
+        return (Extent){0};
     const gboolean guarded = has_guard(space, stack);
     const guint64 recorded = recorded_start(space, stack, block);
     if (recorded > sp || !(guarded || (recorded != 0 && thread != space->pid)))
-        return 0;
-    return MAX(stack->start, recorded);
+        return (Extent){0};
+    return (Extent){MAX(stack->start, recorded), block, FALSE};
 }
 
 /* The stack of the examined thread. */
@@ -254,6 +275,7 @@ typedef struct {
     guint64 *words;
     guint64 start; /* of WORDS, the stack pointer */
     guint64 end;
+    guint64 top; /* the end, or the control block of a thread that has it on its stack */
     gboolean waits_outside;
 } Stack;
 
@@ -285,6 +307,36 @@ read_memory(gpointer data, guint64 address, void *bytes, gsize n)
     return TRUE;
 }
 
+static gboolean
+is_return_address(const Stack *stack, guint64 address)
+{
+    const Mapping *code = address_space_find(stack->points->space, address);
+    guint8 before[REGISTERS_CALL_MAX];
+    return code != NULL && (code->flags & MAPPING_EXECUTE) != 0 && address - code->start >= sizeof(before) &&
+           remote_read(stack->points->space->pid, address - sizeof(before), before, sizeof(before)) &&
+           registers_ends_in_call(before);
+}
+
+/* Whether the unwinding has come to the C library's code without a table, which is where a coroutine of makecontext()
+ * begins. */
+static gboolean
+is_trampoline(const SafePoints *points, guint64 pc)
+{
+    const Mapping *code = address_space_find(points->space, pc);
+    return code != NULL && points->makecontext != 0 && code == address_space_find(points->space, points->makecontext);
+}
+
+/* Whether there are frames above the outermost one, which begins below FROM: a coroutine runs on memory that a function
+ * of the thread has on its own stack, as in a local array, and whatever lies below belongs to others. */
+static gboolean
+is_nested(const Stack *stack, guint64 from)
+{
+    for (guint64 at = from; at + sizeof(guint64) <= stack->top; at += sizeof(guint64))
+        if (is_return_address(stack, stack->words[(at - stack->start) / sizeof(guint64)]))
+            return TRUE;
+    return FALSE;
+}
+
 /*
  * Follows the frames while there are unwind tables, ignoring other words; then examines every word, beginning one frame
  * earlier, since a wrong table leads to a frame without a table.
@@ -310,6 +362,8 @@ walk(const Stack *stack, const Registers *registers)
         if (step == UNWIND_FRAME)
             last = sp;
     }
+    if ((step == UNWIND_END || is_trampoline(points, unwind.pc)) && is_nested(stack, (unwind.sp + 7) & ~7ULL))
+        return (SafePoint){.verdict = SAFE_POINT_OTHER_STACK, .address = unwind.sp};
     if (step == UNWIND_END)
         return (SafePoint){.verdict = in_handler && points->only_waits ? SAFE_POINT_IN_HANDLER : SAFE_POINT_HERE};
     /* A signal handler may have interrupted any code. */
@@ -319,7 +373,8 @@ walk(const Stack *stack, const Registers *registers)
 }
 
 static SafePoint
-judge_stack(const SafePoints *points, const Registers *registers, const Mapping *mapping, gboolean waits_outside)
+judge_stack(const SafePoints *points, const Registers *registers, const Mapping *mapping, guint64 top,
+            gboolean waits_outside)
 {
     SafePoint moving = {.verdict = SAFE_POINT_MOVING};
     const guint64 start = registers_sp(&registers->general) & ~7ULL;
@@ -329,15 +384,13 @@ judge_stack(const SafePoints *points, const Registers *registers, const Mapping 
     g_autofree guint64 *words = g_malloc(length);
     if (!remote_read(points->space->pid, start, words, length))
         return moving;
-    Stack stack = {.points = points, .words = words, .start = start, .end = mapping->end};
+    Stack stack = {.points = points, .words = words, .start = start, .end = mapping->end, .top = top};
     const guint64 pc = registers_pc(&registers->general);
     SafePointVerdict verdict = verdict_on(points, pc);
     if (verdict != SAFE_POINT_HERE && !(verdict == SAFE_POINT_IN_JEMALLOC && waits_outside))
         return (SafePoint){.verdict = verdict, .address = pc};
-    /* A frame in excluded code would have such a word on the stack. */
-    SafePoint found = scan(&stack, start);
     stack.waits_outside = waits_outside;
-    return found.verdict == SAFE_POINT_HERE ? found : walk(&stack, registers);
+    return walk(&stack, registers);
 }
 
 /* Whether the thread is in a restartable sequence (rseq(2)), which must not be left and resumed. */
@@ -377,15 +430,15 @@ judge(const SafePoints *points, pid_t thread, const Registers *registers)
     const Mapping *stack = address_space_find(points->space, sp);
     if (stack == NULL)
         return (SafePoint){.verdict = SAFE_POINT_MOVING};
-    const guint64 start = own_stack(points->space, thread, stack, registers);
-    if (start == 0)
+    const Extent own = own_stack(points, thread, stack, registers);
+    if (own.top == 0)
         return (SafePoint){.verdict = SAFE_POINT_OTHER_STACK, .address = sp};
-    if (sp - start < (is_growing(stack) ? ROOM_GROWING : ROOM))
+    if (sp - own.start < (own.grows ? ROOM_GROWING : ROOM))
         return (SafePoint){.verdict = SAFE_POINT_NO_ROOM, .address = sp};
     gboolean outside = waits_outside(points, registers);
     if ((points->only_foreign_waits && !outside) || (points->only_waits && registers->restarts < 0))
         return (SafePoint){.verdict = SAFE_POINT_NO_WAIT};
-    SafePoint point = judge_stack(points, registers, stack, outside);
+    SafePoint point = judge_stack(points, registers, stack, own.top, outside);
     if (point.verdict == SAFE_POINT_HERE && in_restartable_sequence(points->space->pid, thread))
         point.verdict = SAFE_POINT_SEQUENCE;
     return point;

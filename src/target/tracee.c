@@ -169,7 +169,8 @@ void
 tracee_require_wait(Tracee *tracee)
 {
     tracee->must_wait = TRUE;
-    safe_points_avoid_holders(tracee->points, &tracee->library);
+    g_autoptr(GArray) allocators = c_library_find_allocators(tracee->space);
+    safe_points_avoid_holders(tracee->points, &tracee->library, allocators);
 }
 
 void

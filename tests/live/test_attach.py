@@ -400,6 +400,7 @@ PLACES = {
     "loader": r"is in the dynamic loader \(.*ld-linux",
     "fork": r"is in fork \(.*fork in libc\.so\.6\)",
     "coroutine": r"runs on a stack that is not its own",
+    "nested": r"runs on a stack that is not its own",
 }
 
 
@@ -430,6 +431,16 @@ def test_places_without_unwind_tables(program, place, reason):
     done = victim.ask("status", check=False)
     assert done.returncode == 1 and re.search(reason, done.stderr), done.stderr
     assert victim.says().endswith("over\n")
+
+
+def test_the_agent_is_not_loaded_in_a_wrapper_of_malloc(program):
+    """dlopen() allocates, and the wrapper's lock may be held."""
+    victim = program("wrapper")
+    wait_for(lambda: victim.state() == "S", "it waits")
+    assert victim.status()["jemalloc"]
+    done = victim.ask("attach", check=False)
+    assert done.returncode == 1 and re.search(r"is in malloc \(.*malloc in wrapper\), which the program replaces", done.stderr), done.stderr
+    assert victim.says() == "over\n"
 
 
 def test_killed_in_the_middle(program):

@@ -7,6 +7,7 @@
  *   places loader FILE   in the constructor of library FILE, while it is loaded
  *   places fork          in a handler of fork()
  *   places coroutine     on a separate stack
+ *   places nested        on a separate stack that is a local array of the main thread
  * prints "ready" there.
  */
 #include <dlfcn.h>
@@ -124,24 +125,37 @@ be_in_fork(const char *unused)
 }
 
 static void
-be_on_coroutine(const char *unused)
+wait_on(void *stack)
 {
     static ucontext_t here;
     static ucontext_t there;
     getcontext(&there);
-    there.uc_stack.ss_sp = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    there.uc_stack.ss_sp = stack;
     there.uc_stack.ss_size = STACK;
     there.uc_link = &here;
     makecontext(&there, wait_here, 0);
     swapcontext(&here, &there);
 }
 
+static void
+be_on_coroutine(const char *unused)
+{
+    wait_on(mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+}
+
+static void
+be_on_nested(const char *unused)
+{
+    char stack[STACK];
+    wait_on(stack);
+}
+
 static const struct {
     const char *name;
     void (*go)(const char *argument);
 } places[] = {
-    {"stale", be_stale},      {"handlers", be_in_handlers}, {"jemalloc", be_in_jemalloc},
-    {"loader", be_in_loader}, {"fork", be_in_fork},         {"coroutine", be_on_coroutine},
+    {"stale", be_stale},  {"handlers", be_in_handlers},   {"jemalloc", be_in_jemalloc}, {"loader", be_in_loader},
+    {"fork", be_in_fork}, {"coroutine", be_on_coroutine}, {"nested", be_on_nested},
 };
 
 int
