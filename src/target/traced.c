@@ -681,11 +681,7 @@ cancel_loan(Traced *traced)
 static gboolean
 see_it_return(Traced *traced)
 {
-    if (!let_call_run(traced, 0))
-        return FALSE;
-    if (await_stop(traced, now_of(traced) + (gint64)STOP_MS * MS) != CAME_STOP)
-        return FALSE;
-    return TRUE;
+    return let_call_run(traced, 0) && await_asked(traced) == CAME_STOP;
 }
 
 /* After rt_sigreturn, which has set the thread back to repeat its system call. */
