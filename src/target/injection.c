@@ -70,15 +70,16 @@ refuse(const Process *process, GError **error, const char *format, ...)
     return FALSE;
 }
 
-/* The object that MATCHES accepts by its name. */
+/* The object that MATCHES accepts by its name, of those among which the program itself looks up symbols: dlmopen() may
+ * have loaded copies. */
 static gboolean
 find_image(const AddressSpace *space, gboolean (*matches)(const char *name), Dynamic *image)
 {
-    for (guint i = 0; i < space->mappings->len; i++) {
-        const Mapping *mapping = &g_array_index(space->mappings, Mapping, i);
-        g_autofree char *name = mapping_name(mapping);
-        if (mapping->offset == 0 && (mapping->flags & MAPPING_READ) != 0 && matches(name) &&
-            loaded_image(space, mapping->start, image))
+    g_autoptr(GArray) objects = loaded_objects(space);
+    for (guint i = 0; i < objects->len; i++) {
+        const LoadedObject *object = &g_array_index(objects, LoadedObject, i);
+        g_autofree char *name = mapping_name(object->first);
+        if (matches(name) && loaded_dynamic(space, object, image))
             return TRUE;
     }
     return FALSE;

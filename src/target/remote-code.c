@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/remote-code.h"
 
+#include "target/loaded.h"
 #include "target/target.h"
 
 #include <string.h>
@@ -55,19 +56,44 @@ search_mapping(const AddressSpace *space, const Mapping *mapping, gsize most, Re
     return length;
 }
 
+/* Whether MAPPING is of one of OBJECTS. */
+static gboolean
+is_of(const GArray *objects, const AddressSpace *space, const Mapping *mapping)
+{
+    const Mapping *first = address_space_first(space, mapping);
+    for (guint i = 0; first != NULL && i < objects->len; i++)
+        if (g_array_index(objects, LoadedObject, i).first == first)
+            return TRUE;
+    return FALSE;
+}
+
+/* Searches the mappings whose names have PREFIX, of OBJECTS; NULL: of any. Returns the number of bytes that could be
+ * read. */
+static gsize
+search_mappings(const AddressSpace *space, const char *prefix, const GArray *objects, gsize most, RemoteCode *code)
+{
+    gsize length = 0;
+    for (guint i = 0; i < space->mappings->len && length < most && !remote_code_is_complete(code); i++) {
+        const Mapping *mapping = &g_array_index(space->mappings, Mapping, i);
+        g_autofree char *name = mapping_name(mapping);
+        if ((mapping->flags & MAPPING_EXECUTE) != 0 && g_str_has_prefix(name, prefix) &&
+            (objects == NULL || is_of(objects, space, mapping)))
+            length += search_mapping(space, mapping, most - length, code);
+    }
+    return length;
+}
+
+/* The loader takes the place of the caller of dlopen() for the namespace in which it loads a library: the copies of
+ * dlmopen() are searched last. */
 gboolean
 remote_code_find(const AddressSpace *space, RemoteCode *code, GError **error)
 {
     RemoteCode found = {0};
+    g_autoptr(GArray) objects = loaded_objects(space);
     gsize length = 0;
-    for (gsize i = 0; i < G_N_ELEMENTS(preferred); i++)
-        for (guint j = 0; j < space->mappings->len && !remote_code_is_complete(&found); j++) {
-            const Mapping *mapping = &g_array_index(space->mappings, Mapping, j);
-            g_autofree char *name = mapping_name(mapping);
-            if (length < SEARCHED_ALL_MAX && (mapping->flags & MAPPING_EXECUTE) != 0 &&
-                g_str_has_prefix(name, preferred[i]))
-                length += search_mapping(space, mapping, SEARCHED_ALL_MAX - length, &found);
-        }
+    for (gsize i = 0; i < 2 * G_N_ELEMENTS(preferred); i++)
+        length += search_mappings(space, preferred[i % G_N_ELEMENTS(preferred)],
+                                  i < G_N_ELEMENTS(preferred) ? objects : NULL, SEARCHED_ALL_MAX - length, &found);
     if (length == 0) {
         g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "process %d has ended", (int)space->pid);
         return FALSE;

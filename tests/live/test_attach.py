@@ -433,6 +433,15 @@ def test_places_without_unwind_tables(program, place, reason):
     assert victim.says().endswith("over\n")
 
 
+def test_the_agent_is_loaded_beside_a_second_c_library(program):
+    """Into the namespace of the program, not that of dlmopen()."""
+    victim = program("places", "copy")
+    assert "agent attached" in victim.ask("attach").stdout
+    assert victim.status()["reach"] == "agent"
+    assert "agent detached" in victim.ask("detach").stdout
+    assert victim.says() == "over\n"
+
+
 def test_the_agent_is_not_loaded_in_a_wrapper_of_malloc(program):
     """dlopen() allocates, and the wrapper's lock may be held."""
     victim = program("wrapper")

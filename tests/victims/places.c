@@ -7,6 +7,7 @@
  *   places loader FILE   in the constructor of library FILE, while it is loaded
  *   places fork          in a handler of fork()
  *   places coroutine     on a separate stack
+ *   places copy          with a second C library, in a namespace of dlmopen()
  *   places nested        on a separate stack that is a local array of the main thread
  * prints "ready" there.
  */
@@ -150,12 +151,19 @@ be_on_nested(const char *unused)
     wait_on(stack);
 }
 
+static void
+be_beside_a_copy(const char *unused)
+{
+    if (dlmopen(LM_ID_NEWLM, "libm.so.6", RTLD_NOW) != NULL)
+        wait_here();
+}
+
 static const struct {
     const char *name;
     void (*go)(const char *argument);
 } places[] = {
     {"stale", be_stale},  {"handlers", be_in_handlers},   {"jemalloc", be_in_jemalloc}, {"loader", be_in_loader},
-    {"fork", be_in_fork}, {"coroutine", be_on_coroutine}, {"nested", be_on_nested},
+    {"fork", be_in_fork}, {"coroutine", be_on_coroutine}, {"nested", be_on_nested},     {"copy", be_beside_a_copy},
 };
 
 int
