@@ -6,6 +6,7 @@
 #include "confine/channel.h"
 #include "target/discovery.h"
 #include "target/exit-events.h"
+#include "target/process-change.h"
 #include "target/reach.h"
 
 #include <errno.h>
@@ -136,10 +137,12 @@ fork_session(const Session *session, Work *work, pid_t *child)
 static int
 find_process(const BrokerRequest *request, Process *process)
 {
-    errno = 0; /* stays so if the pid is another process's */
-    if (process_look(request->pid, process) && process->start_time == request->start_time)
-        return 0;
-    return process_is_shortage(errno) ? errno : ESRCH;
+    Process found = {.pid = request->pid, .start_time = request->start_time};
+    memcpy(found.uids, request->uids, sizeof(found.uids));
+    memcpy(found.gids, request->gids, sizeof(found.gids));
+    if (!process_look(request->pid, process))
+        return process_is_shortage(errno) ? errno : ESRCH;
+    return process_change_check(&found);
 }
 
 static CrowdState

@@ -28,16 +28,31 @@ broker_client_init(int socket)
 
 /* ---- requests ---- */
 
+/* PROCESS as it was found; NULL: the request is not about one. */
 static BrokerRequest *
-request_new(BrokerKind kind, pid_t pid, const char *text)
+request_new(BrokerKind kind, const Process *process, const char *text)
 {
     BrokerRequest *request = g_new0(BrokerRequest, 1);
     request->magic = BROKER_MAGIC;
     request->kind = kind;
-    request->pid = pid;
-    request->start_time = pid != 0 ? process_start_time(pid) : 0;
     g_strlcpy(request->text, text, sizeof(request->text));
+    if (process == NULL)
+        return request;
+    request->pid = process->pid;
+    request->start_time = process->start_time;
+    memcpy(request->uids, process->uids, sizeof(request->uids));
+    memcpy(request->gids, process->gids, sizeof(request->gids));
     return request;
+}
+
+/* For what is read by a pid alone: who uses it looks afterwards whether the process is the one that he means
+ * (process_change_check()). */
+static BrokerRequest *
+request_for_pid(BrokerKind kind, pid_t pid, const char *text)
+{
+    Process process = {.pid = pid};
+    process_look(pid, &process);
+    return request_new(kind, &process, text);
 }
 
 static gboolean
@@ -139,7 +154,7 @@ ask_briefly_for_descriptor(BrokerRequest *request)
 static int
 reach_file(pid_t pid, ReachFile file)
 {
-    g_autofree BrokerRequest *request = request_new(BROKER_OPEN, pid, "");
+    g_autofree BrokerRequest *request = request_for_pid(BROKER_OPEN, pid, "");
     request->detail = file;
     return ask_briefly_for_descriptor(request);
 }
@@ -147,15 +162,14 @@ reach_file(pid_t pid, ReachFile file)
 static int
 reach_connect(const Process *process, const char *path)
 {
-    g_autofree BrokerRequest *request = request_new(BROKER_CONNECT, process->pid, path);
-    request->start_time = process->start_time;
+    g_autofree BrokerRequest *request = request_new(BROKER_CONNECT, process, path);
     return ask_briefly_for_descriptor(request);
 }
 
 static char *
 reach_variable(pid_t pid, const char *name)
 {
-    g_autofree BrokerRequest *request = request_new(BROKER_VARIABLE, pid, name);
+    g_autofree BrokerRequest *request = request_for_pid(BROKER_VARIABLE, pid, name);
     g_autofree BrokerResult *result = g_new0(BrokerResult, 1);
     gboolean present = ask_briefly(request, result, NULL) == 0 && result->present != 0;
     return present ? g_strndup(result->value, sizeof(result->value) - 1) : NULL;
@@ -179,12 +193,11 @@ reach_own_dump(const ReachOwnDump *wanted)
 static Target *
 reach_open_target(const Process *process, const char *address, TargetVia via, GError **error)
 {
-    g_autofree BrokerRequest *request = request_new(BROKER_TARGET, process->pid, address);
-    request->start_time = process->start_time;
+    g_autofree BrokerRequest *request = request_new(BROKER_TARGET, process, address);
     request->detail = via;
     int session = ask_for_descriptor(request);
     if (session >= 0)
-        return proxy_open(session, error);
+        return proxy_open(session, process, error);
     int code = errno;
     if (code == ESRCH)
         g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s (%d) has ended", process->name, (int)process->pid);
@@ -197,28 +210,28 @@ reach_open_target(const Process *process, const char *address, TargetVia via, GE
 static int
 reach_setting(const char *path)
 {
-    g_autofree BrokerRequest *request = request_new(BROKER_FILE, 0, path);
+    g_autofree BrokerRequest *request = request_new(BROKER_FILE, NULL, path);
     return ask_for_descriptor(request);
 }
 
 static int
 reach_exit_events(void)
 {
-    g_autofree BrokerRequest *request = request_new(BROKER_EXITS, 0, "");
+    g_autofree BrokerRequest *request = request_new(BROKER_EXITS, NULL, "");
     return ask_for_descriptor(request);
 }
 
 static void
 reach_watch(int inotify)
 {
-    g_autofree BrokerRequest *request = request_new(BROKER_WATCH, 0, "");
+    g_autofree BrokerRequest *request = request_new(BROKER_WATCH, NULL, "");
     ask_with(request, &inotify, 1, NULL);
 }
 
 static void
 reach_remove(const char *path)
 {
-    g_autofree BrokerRequest *request = request_new(BROKER_UNLINK, 0, path);
+    g_autofree BrokerRequest *request = request_new(BROKER_UNLINK, NULL, path);
     ask(request, NULL);
 }
 
@@ -245,7 +258,7 @@ broker_client_reach(void)
 static gpointer
 scanner_open(guint per_user)
 {
-    g_autofree BrokerRequest *request = request_new(BROKER_SCAN, 0, "");
+    g_autofree BrokerRequest *request = request_new(BROKER_SCAN, NULL, "");
     request->number = per_user;
     int session = ask_for_descriptor(request);
     return session >= 0 ? GINT_TO_POINTER(session) : NULL;
@@ -332,7 +345,7 @@ put_words(BrokerRequest *request, GString *words, const char *const *options)
 static BrokerRequest *
 request_report(BrokerKind kind, const RenderSetup *setup)
 {
-    BrokerRequest *request = request_new(kind, setup->pid, "");
+    BrokerRequest *request = setup->pid != 0 ? request_for_pid(kind, setup->pid, "") : request_new(kind, NULL, "");
     request->detail = setup->seconds;
     request->number = setup->bytes;
     if (request->start_time == 0)
@@ -409,7 +422,8 @@ wait_for_answer(int session, const RenderSetup *setup)
 static Outcome
 examine(const RenderSetup *setup, const ServiceExamination *wanted, int *descriptor, Failure *failure)
 {
-    g_autofree BrokerRequest *request = request_new(BROKER_EXAMINE, setup->pid, wanted->address);
+    g_autofree BrokerRequest *request = request_for_pid(BROKER_EXAMINE, setup->pid, wanted->address);
+    request->start_time = setup->start_time;
     BrokerRendered rendered;
     int session = -1;
     request->detail = setup->seconds;

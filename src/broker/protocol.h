@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests of an unprivileged server to the process that kept its privileges: messages of fixed size, one at a time,
- * each with one reply (confine/channel.h). A request about a process has its pid and start time; it is refused if the
- * pid now belongs to another process.
+ * each with one reply (confine/channel.h). A request about a process has its pid, start time and ids as the server
+ * found them; it is refused if the pid now belongs to another process, or that has other ids (process-change.h), and
+ * what a session has read is discarded if this is so afterwards.
  *
  * Work that may take time, or reads data that a process controls, is done in a session: the reply carries a socket to a
  * separate process that does this work.
@@ -52,6 +53,7 @@ typedef struct {
     gint32 pid; /* 0: not about a process */
     guint32 detail;
     guint64 start_time; /* Process.start_time */
+    guint32 uids[PROCESS_UIDS], gids[PROCESS_UIDS];
     guint64 number;
     char text[BROKER_TEXT_MAX];
 } BrokerRequest;

@@ -4,6 +4,7 @@
 #include "confine/aside.h"
 #include "confine/channel.h"
 #include "confine/death-signal.h"
+#include "confine/rights.h"
 #include "routes/render.h"
 #include "service/scan.h"
 #include "target/agent.h"
@@ -11,6 +12,7 @@
 #include "target/discovery.h"
 #include "target/open.h"
 #include "target/own-dump.h"
+#include "target/process-change.h"
 #include "target/proxy.h"
 #include "target/reach.h"
 #include "wire/transfer.h"
@@ -176,7 +178,8 @@ run_open(const Session *session, int socket)
     int from = open_file(session->request);
     int to = from >= 0 ? memfd_create("jescope-proc", MFD_CLOEXEC) : -1;
     gboolean copied = to >= 0 && transfer_copy(from, to, REACH_FILE_MAX) && lseek(to, 0, SEEK_SET) == 0;
-    answer(socket, copied ? 0 : errno, copied ? to : -1);
+    int error = copied ? process_change_check(&session->process) : errno;
+    answer(socket, error, error == 0 ? to : -1);
 }
 
 /* Whether process PID listens at the other end, as the kernel reports. */
@@ -207,7 +210,9 @@ run_variable(const Session *session, int socket)
     const ChannelMessage message = {.bytes = result, .size = sizeof(*result)};
     g_autofree char *value = process_variable(session->process.pid, session->request->text);
     result->present = value != NULL;
-    if (value != NULL && g_strlcpy(result->value, value, sizeof(result->value)) >= sizeof(result->value))
+    result->error = process_change_check(&session->process);
+    if (result->error == 0 && value != NULL &&
+        g_strlcpy(result->value, value, sizeof(result->value)) >= sizeof(result->value))
         result->error = E2BIG;
     channel_send(socket, &message);
 }
@@ -252,11 +257,11 @@ run_own_dump(const Session *session, int socket)
     guint roots = 0;
     for (guint i = 0; i < PROCESS_UIDS; i++)
         roots += session->process.uids[i] == 0;
-    const ReachOwnDump wanted = {.process = session->process.pid,
+    const ReachOwnDump wanted = {.process = &session->process,
                                  .inner = (pid_t)session->request->detail,
+                                 .user = rights_of_ids(session->process.uids),
                                  .prefix = session->request->text,
-                                 .dump = session->fds[0],
-                                 .was_user = roots == 0};
+                                 .dump = session->fds[0]};
     answer(socket, may_have_own_dump(session, roots) ? own_dump_store(&wanted) : EPERM, -1);
 }
 
@@ -391,6 +396,7 @@ run_examination(const Session *session, int socket)
     const BrokerRequest *request = session->request;
     const RenderSetup setup = {.program = RENDER_SELF,
                                .pid = session->process.pid,
+                               .start_time = session->process.start_time,
                                .seconds = request->detail,
                                .is_wanted = is_waited_for,
                                .data = &socket};

@@ -641,16 +641,16 @@ Outcome
 render_examination(const RenderSetup *setup, const RenderExamination *wanted, int *descriptor, Failure *failure)
 {
     Child child;
-    char pid[WORD_MAX], duration[WORD_MAX];
+    char process[WORD_MAX], duration[WORD_MAX];
     const char *const fixed[] = {"jescope", "doctor", "--json", "--for", duration};
     const char *const via[] = {"--via", wanted->via};
     const char *const kept[] = {"--history", inputs[0].path};
-    const char *const end[] = {"--", pid};
+    const char *const end[] = {"--", process};
     const Words groups[] = {
         {fixed, 5, true}, {via, 2, wanted->via != NULL}, {kept, 2, wanted->kept >= 0}, {end, 2, true}};
     init_child(&child, &examination_kind);
     child.descriptors[DUMP] = wanted->kept;
-    snprintf(pid, sizeof(pid), "%d", (int)setup->pid);
+    snprintf(process, sizeof(process), "%d@%" PRIu64, (int)setup->pid, setup->start_time);
     snprintf(duration, sizeof(duration), "%" PRIu64 "ms", wanted->watch_ms);
     if (!add_words(&child, groups, sizeof(groups) / sizeof(groups[0])))
         return fail(failure, OUTCOME_INVALID, E2BIG, "too many options");

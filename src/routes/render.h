@@ -30,6 +30,7 @@ typedef struct {
     const char *program;           /* the `jescope` to run; NULL: the one on PATH */
     const char *title;             /* the title of reports, "redis-server (4711)"; NULL: none */
     pid_t pid;                     /* the process of the dump, for its files; 0: it has ended */
+    uint64_t start_time;           /* its start time, field 22 of /proc/PID/stat; 0: unknown, but for a report */
     bool no_files;                 /* names only from the dump itself, whatever files it names */
     bool public_files;             /* names only from files that every user may read, or the process has mapped */
     unsigned seconds;              /* time limit; 0: RENDER_SECONDS */
@@ -61,9 +62,9 @@ Outcome render_growth(const RenderSetup *setup, const RenderGrowth *wanted, int 
 
 bool render_is_batch(const char *format);
 
-/* The output of `jescope doctor` in JSON for process SETUP.pid, watched for WATCH_MS; VIA as its option --via, NULL:
- * any. KEPT: a descriptor of a file for its option --history, owned by the caller; -1: none. The child has the priority
- * of the host. Otherwise like render_report(); OUTCOME_SYSTEM also if it is no longer wanted. */
+/* The output of `jescope doctor` in JSON for process SETUP.pid of SETUP.start_time, watched for WATCH_MS; VIA as its
+ * option --via, NULL: any. KEPT: a descriptor of a file for its option --history, owned by the caller; -1: none. The
+ * child has the priority of the host. Otherwise like render_report(); OUTCOME_SYSTEM also if it is no longer wanted. */
 typedef struct {
     uint64_t watch_ms;
     const char *via;

@@ -43,10 +43,13 @@ take(Job *job)
     return use;
 }
 
+/* What was got in the meantime is only of the target if that has not changed. */
 static Outcome
 give_back(Use *use, Failure *failure)
 {
     Outcome result = OUTCOME_DONE;
+    if (use->target != NULL && use->error == NULL)
+        live_check_unchanged(use->owner, &use->error);
     if (use->error != NULL)
         result = failure_from_error(use->error, use->target != NULL ? target_errno(use->target) : 0, failure);
     if (use->target != NULL)
@@ -161,14 +164,13 @@ host_stats(void *job, const char *letters, int *descriptor, Failure *failure)
     int fd = use.target != NULL ? target_stats(use.target, letters, &use.error) : -1;
     Outcome result = give_back(&use, failure);
     g_autoptr(GError) error = NULL;
-    if (result != OUTCOME_DONE)
-        return result;
-    if (check_printed(work_target(job), fd, letters, &error)) {
+    if (result == OUTCOME_DONE && !check_printed(work_target(job), fd, letters, &error))
+        result = failure_from_error(error, 0, failure);
+    if (result == OUTCOME_DONE)
         *descriptor = fd;
-        return OUTCOME_DONE;
-    }
-    close(fd);
-    return failure_from_error(error, 0, failure);
+    else if (fd >= 0)
+        close(fd);
+    return result;
 }
 
 Outcome
@@ -211,6 +213,8 @@ host_dump(Job *job, const HostDump *wanted, int *descriptor, Failure *failure)
     Outcome result = give_back(&use, failure);
     if (result == OUTCOME_DONE)
         *descriptor = fd;
+    else if (fd >= 0)
+        close(fd);
     return result;
 }
 
@@ -411,25 +415,39 @@ service_render(Service *service, const ServiceRender *wanted, int *descriptor, F
     return render_by(service, wanted->no_files ? NULL : service->options.root, wanted, descriptor, failure);
 }
 
-/* The pid; 0 if it has exited. */
+/* The pid; 0 if it has exited, or become another user's. */
 static pid_t
 live_pid(const ServiceTarget *target)
 {
-    const Process *process = live_process(target);
-    return process_alive(process->pid, process->start_time) ? process->pid : 0;
+    return live_check_unchanged(target, NULL) ? live_process(target)->pid : 0;
+}
+
+/* The names in a report may be those of the files of another process, or of another user's program, if its process has
+ * changed meanwhile: it is made again, without files. */
+static void
+discard(Outcome result, int *descriptor)
+{
+    if (result == OUTCOME_DONE)
+        close(*descriptor);
+    *descriptor = -1;
 }
 
 Outcome
 host_render(void *job, const RouteRendering *rendering, int *descriptor, Failure *failure)
 {
     const ServiceTarget *target = work_target(job);
-    const ServiceRender wanted = {.account = live_account(target),
-                                  .peer = work_peer(job),
-                                  .title = service_target_label(target),
-                                  .pid = live_pid(target),
-                                  .rendering = rendering};
+    ServiceRender wanted = {.account = live_account(target),
+                            .peer = work_peer(job),
+                            .title = service_target_label(target),
+                            .pid = live_pid(target),
+                            .rendering = rendering};
     /* The report does not need the target, so other work on it may begin. */
     work_release(job);
+    Outcome result = service_render(live_service(target), &wanted, descriptor, failure);
+    if (wanted.pid == 0 || live_pid(target) != 0)
+        return result;
+    discard(result, descriptor);
+    wanted.pid = 0;
     return service_render(live_service(target), &wanted, descriptor, failure);
 }
 
@@ -442,11 +460,17 @@ render_growth_of(Job *job, const RenderGrowth *wanted, int *descriptor, Failure 
     RenderingTurn turn = {.account = live_account(target), .peer = work_peer(job)};
     Service *service = live_service(target);
     const ServiceRoot *root = service->options.root;
-    const RenderSetup setup = setup_of(&service->options.limits, live_pid(target));
+    RenderSetup setup = setup_of(&service->options.limits, live_pid(target));
     if (!begin_rendering(service, &turn))
         return fail_crowded(service, failure);
-    Outcome result = root != NULL ? root->growth(&setup, wanted, descriptor, failure)
-                                  : render_growth(&setup, wanted, descriptor, failure);
+    Outcome (*const make)(const RenderSetup *, const RenderGrowth *, int *, Failure *) =
+        root != NULL ? root->growth : render_growth;
+    Outcome result = make(&setup, wanted, descriptor, failure);
+    if (setup.pid != 0 && live_pid(target) == 0) {
+        discard(result, descriptor);
+        setup.pid = 0;
+        result = make(&setup, wanted, descriptor, failure);
+    }
     end_rendering(service, &turn);
     return result;
 }
@@ -534,6 +558,7 @@ service_work_examine(const RouteHost *host, guint64 watch_ms, int *descriptor, F
     const Process *process = live_process(target);
     const RenderSetup setup = {.program = RENDER_SELF,
                                .pid = process->pid,
+                               .start_time = process->start_time,
                                .seconds = (unsigned)(watch_ms / 1000) + limits->rendering_seconds,
                                .bytes = limits->rendering_bytes,
                                .is_wanted = is_waited_for,
@@ -543,13 +568,16 @@ service_work_examine(const RouteHost *host, guint64 watch_ms, int *descriptor, F
     work_release(host->data);
     const RenderExamination wanted = {
         .watch_ms = watch_ms, .via = live_is_named(target) ? NULL : "agent", .kept = open_kept(host)};
-    if (process_alive(process->pid, process->start_time))
+    g_autoptr(GError) changed = NULL;
+    if (live_check_unchanged(target, &changed))
         result = examine(&setup, target, &wanted, descriptor, failure);
     if (wanted.kept >= 0)
         close(wanted.kept);
-    if (result != OUTCOME_DONE && !process_alive(process->pid, process->start_time))
-        result = failure_set(failure, OUTCOME_GONE, "%s has ended", service_target_label(target));
-    return result;
+    if (changed == NULL && live_check_unchanged(target, &changed))
+        return result;
+    if (result == OUTCOME_DONE)
+        close(*descriptor);
+    return failure_from_error(changed, 0, failure);
 }
 
 Outcome

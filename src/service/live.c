@@ -5,6 +5,7 @@
 #include "stats/status.h"
 #include "target/agent.h"
 #include "target/open.h"
+#include "target/process-change.h"
 #include "target/reach.h"
 
 #include <stddef.h>
@@ -405,6 +406,13 @@ const Process *
 live_process(const ServiceTarget *target)
 {
     return &target->process;
+}
+
+gboolean
+live_check_unchanged(const ServiceTarget *target, GError **error)
+{
+    const int code = process_change_check(&target->process);
+    return code == 0 || target_set_changed(target->label, code, error);
 }
 
 GMutex *

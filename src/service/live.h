@@ -58,6 +58,9 @@ void live_disconnect(ServiceTarget *target);
 
 const Process *live_process(const ServiceTarget *target);
 
+/* target_check_unchanged() of live_process(). */
+gboolean live_check_unchanged(const ServiceTarget *target, GError **error);
+
 /* "PID.STARTTICKS", unique since boot. */
 const char *live_unique(const ServiceTarget *target);
 

@@ -24,23 +24,22 @@ enum {
 
 /* ---- the process ---- */
 
-/* Whether the files of /proc/PID are still this process's. */
+/* Whether what was read in /proc/PID is this process's, and it is still the user's who may see it. */
 static Outcome
-check_alive(const ServiceTarget *target, Failure *failure)
+check_unchanged(const ServiceTarget *target, Failure *failure)
 {
-    if (process_alive(live_process(target)->pid, live_process(target)->start_time))
-        return OUTCOME_DONE;
-    return failure_set(failure, OUTCOME_GONE, "%s has ended", service_target_label(target));
+    g_autoptr(GError) error = NULL;
+    return live_check_unchanged(target, &error) ? OUTCOME_DONE : failure_from_error(error, 0, failure);
 }
 
 static Outcome
 on_variable(void *host, const char *name, char *text, size_t size, Failure *failure)
 {
     const ServiceTarget *target = work_target(host);
-    Outcome result = check_alive(target, failure);
+    g_autofree char *value = process_variable(live_process(target)->pid, name);
+    Outcome result = check_unchanged(target, failure);
     if (result != OUTCOME_DONE)
         return result;
-    g_autofree char *value = process_variable(live_process(target)->pid, name);
     const char *found = value != NULL ? value : "";
     if (strlen(found) >= size)
         return failure_set(failure, OUTCOME_SYSTEM, "the variable %s of %s is longer than %zu bytes", name,
@@ -53,13 +52,14 @@ static Outcome
 on_cmdline(void *host, char *text, size_t size, size_t *n, Failure *failure)
 {
     const ServiceTarget *target = work_target(host);
-    Outcome result = check_alive(target, failure);
-    if (result != OUTCOME_DONE)
-        return result;
     gsize length;
     g_autofree char *words = process_text(live_process(target)->pid, "cmdline", size, &length);
+    const int error = errno;
+    Outcome result = check_unchanged(target, failure);
+    if (result != OUTCOME_DONE)
+        return result;
     if (words == NULL)
-        return failure_set_error(failure, OUTCOME_SYSTEM, errno, "cannot read the arguments");
+        return failure_set_error(failure, OUTCOME_SYSTEM, error, "cannot read the arguments");
     g_autoptr(GString) shown = arguments_words(words, length);
     *n = MIN(shown->len, size);
     memcpy(text, shown->str, *n);
@@ -70,18 +70,17 @@ static Outcome
 on_maps(void *host, int *descriptor, Failure *failure)
 {
     const ServiceTarget *target = work_target(host);
-    Outcome result = check_alive(target, failure);
-    if (result != OUTCOME_DONE)
-        return result;
     int from = reach_open(live_process(target)->pid, REACH_MAPS);
     int to = memfd_create("jescope-maps", MFD_CLOEXEC);
-    if (from >= 0 && to >= 0 && transfer_copy(from, to, PROC_MAX) && lseek(to, 0, SEEK_SET) == 0) {
+    const gboolean copied = from >= 0 && to >= 0 && transfer_copy(from, to, PROC_MAX) && lseek(to, 0, SEEK_SET) == 0;
+    const int error = errno;
+    Outcome result = check_unchanged(target, failure);
+    if (result == OUTCOME_DONE && !copied)
+        result = failure_set_error(failure, OUTCOME_SYSTEM, error, "cannot read the memory map");
+    if (result == OUTCOME_DONE)
         *descriptor = to;
-    } else {
-        result = failure_set_error(failure, OUTCOME_SYSTEM, errno, "cannot read the memory map");
-        if (to >= 0)
-            close(to);
-    }
+    else if (to >= 0)
+        close(to);
     if (from >= 0)
         close(from);
     return result;

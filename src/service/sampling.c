@@ -68,11 +68,13 @@ sampling_take(Job *job, SampledFor what, WireHelloReply *hello, GError **error)
     live_begin_use(target);
     StatsSample *sample = take(target, what, hello, error);
     live_end_use(target);
+    if (sample != NULL)
+        stats_read_process(sample->totals, (int)live_process(target)->pid);
+    if (sample != NULL && !live_check_unchanged(target, error))
+        g_clear_pointer(&sample, stats_sample_unref);
     count(live_service(target), sample != NULL);
-    if (sample == NULL)
-        return NULL;
-    stats_read_process(sample->totals, (int)live_process(target)->pid);
-    live_set_latest(target, sample);
+    if (sample != NULL)
+        live_set_latest(target, sample);
     return sample;
 }
 

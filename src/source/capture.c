@@ -25,6 +25,8 @@ take_sample(Target *target, StatsLiveParts parts)
     StatsSample *sample = live != NULL ? stats_live_sample(live, NULL) : NULL;
     if (sample != NULL && target_pid(target) != 0)
         stats_read_process(sample->totals, target_pid(target));
+    if (sample != NULL && !target_check_unchanged(target, NULL))
+        g_clear_pointer(&sample, stats_sample_unref);
     return sample;
 }
 
@@ -178,5 +180,9 @@ capture_dump(Target *target, const CaptureWindow *window, CaptureContent content
     fill_start(&capture, target);
     if (sample != NULL)
         fill_memory(&capture, sample);
+    if (!target_check_unchanged(target, error)) {
+        close(dump);
+        return -1;
+    }
     return describe(dump, &capture, sample, error);
 }

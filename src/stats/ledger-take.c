@@ -6,7 +6,7 @@
 #include "stats/summary.h"
 #include "target/huge-pages.h"
 #include "target/libc-blocks.h"
-#include "target/process.h"
+#include "target/process-change.h"
 
 enum {
     ATTEMPTS_MAX = 3,
@@ -146,11 +146,20 @@ take_best(const Source *source, LedgerTaken *best, GError **error)
 }
 
 static char *
-label_of(pid_t pid)
+label_of(const Process *process)
 {
-    Process process;
-    return process_look(pid, &process) ? g_strdup_printf("%s (%d)", process.name, (int)pid)
-                                       : g_strdup_printf("process %d", (int)pid);
+    return process->start_time != 0 ? g_strdup_printf("%s (%d)", process->name, (int)process->pid)
+                                    : g_strdup_printf("process %d", (int)process->pid);
+}
+
+/* Everything but the statistics was read by the pid. */
+static gboolean
+check_unchanged(const Process *found, const Target *target, const LedgerTaken *taken, GError **error)
+{
+    if (target != NULL)
+        return target_check_unchanged(target, error);
+    const int code = process_change_check(found);
+    return code == 0 || target_set_changed(taken->label, code, error);
 }
 
 /* Takes a first sample, which detects the available controls. */
@@ -178,12 +187,15 @@ ledger_take(pid_t pid, Target *target, LedgerTaken *taken, GError **error)
 {
     Holdings holdings;
     CgroupCharges group;
+    Process found = {.pid = pid};
     g_autoptr(StatsLive) live = NULL;
     g_autoptr(StatsSample) classes = NULL;
     *taken = (LedgerTaken){.attempts = 1};
     if (target != NULL && !begin_live(target, &live, &classes, error))
         return FALSE;
-    taken->label = target != NULL ? g_strdup(target_label(target)) : label_of(pid);
+    if (target == NULL)
+        process_look(pid, &found);
+    taken->label = target != NULL ? g_strdup(target_label(target)) : label_of(&found);
     holdings_read(pid, &holdings);
     const Source source = {
         .pid = pid,
@@ -192,7 +204,7 @@ ledger_take(pid_t pid, Target *target, LedgerTaken *taken, GError **error)
         .holdings = &holdings,
         .group = cgroup_charges_read("/proc", "/sys/fs/cgroup", (int)pid, &group) ? &group : NULL,
     };
-    if (take_best(&source, taken, error))
+    if (take_best(&source, taken, error) && check_unchanged(&found, target, taken, error))
         return TRUE;
     ledger_taken_clear(taken);
     return FALSE;

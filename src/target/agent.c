@@ -240,6 +240,17 @@ set_unreachable(AgentTarget *agent, int code, GError **error)
     return FALSE;
 }
 
+/* Whether PROCESS, which has the pid of PEER, may be the one that called listen(): that may have ended, or have become
+ * another user's, while another process goes on with the socket. */
+static gboolean
+is_listener(const Process *process, const struct ucred *peer)
+{
+    gboolean is_its_user = peer->uid == 0;
+    for (guint i = 0; i < PROCESS_UIDS; i++)
+        is_its_user |= process->uids[i] == peer->uid;
+    return is_its_user;
+}
+
 /* Checks the process that called listen() at the other end, as reported by the kernel. */
 static gboolean
 check_peer(AgentTarget *agent, int fd, GError **error)
@@ -260,8 +271,10 @@ check_peer(AgentTarget *agent, int fd, GError **error)
         return FALSE;
     }
     if (!agent->known) {
-        agent->known = peer.pid != 0 && process_read(peer.pid, &agent->process);
-        agent->target.user = agent->known ? rights_of_ids(agent->process.uids) : RIGHTS_NOBODY;
+        agent->known = peer.pid != 0 && process_read(peer.pid, &agent->process) && is_listener(&agent->process, &peer);
+        agent->target.user = RIGHTS_NOBODY;
+        if (agent->known)
+            target_set_process(&agent->target, &agent->process);
     }
     /* The user of the peer is the one at the time of listen(). */
     agent->target.user = rights_lesser(agent->target.user, peer.uid);
@@ -814,18 +827,13 @@ agent_open(const AgentAddress *address, GError **error)
     agent->named = agent->known = address->process != NULL;
     if (agent->named) {
         agent->process = *address->process;
-        target->pid = agent->process.pid;
-        target->start_time = agent->process.start_time;
-        target->user = rights_of_ids(agent->process.uids);
+        target_set_process(target, address->process);
     }
     target_set_name(target, agent->named ? agent->process.name : address->path);
     WireHelloReply hello;
     if (!agent_hello(target, &hello, error))
         return NULL;
-    if (!agent->named) {
-        target->pid = agent->known ? agent->process.pid : 0;
-        target->start_time = agent->known ? agent->process.start_time : 0;
+    if (!agent->named)
         target_set_name(target, hello.name);
-    }
     return g_steal_pointer(&target);
 }

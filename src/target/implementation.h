@@ -4,6 +4,7 @@
 #define JESCOPE_TARGET_IMPLEMENTATION_H
 
 #include "target/output-pages.h"
+#include "target/process.h"
 #include "target/target.h"
 
 /* Like the functions of target.h with the same names; output() serves dump (LETTERS is NULL) and stats. */
@@ -27,6 +28,7 @@ struct _Target {
     pid_t pid;
     pid_t own_pid;      /* target_own_pid() if pid is 0 */
     guint64 start_time; /* Process.start_time, since the pid may be reused; 0: unknown */
+    Process found;      /* the process as it was when the target was opened; pid 0: unknown */
     uid_t user;         /* target_user() */
     char *name;
     char *label;
@@ -50,6 +52,9 @@ gboolean target_is_forced(const Target *target);
 
 /* Sets NAME to the Nth name of REQUEST, expanded for ARENA; see WireSampleRequest. Returns its type. */
 WireType target_sample_name(const SampleRequest *request, guint n, guint arena, char name[WIRE_CONTROL_NAME_MAX]);
+
+/* Sets the process that the target is, and its user. */
+void target_set_process(Target *target, const Process *found);
 
 /* Sets name and label; frees earlier ones. */
 void target_set_name(Target *target, const char *name);

@@ -2,6 +2,7 @@
 #include "target/own-dump.h"
 
 #include "target/implementation.h"
+#include "target/process-change.h"
 #include "target/reach.h"
 
 #include "confine/rights.h"
@@ -37,23 +38,33 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Place, clear_place)
 
 /* An absolute path begins at the target's root, a relative one at its working directory, which is confined for a
  * process that sees other files: there, an absolute link or ".." would lead to our files. */
-static gboolean
-find_place(pid_t pid, const char *prefix, Place *place)
+static int
+open_place(int process, const char *prefix, Place *place)
 {
     gboolean whole = prefix[0] == '/';
-    g_autofree char *path = g_strdup_printf("/proc/%d", (int)pid);
-    int process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (process < 0)
-        return FALSE;
     rights_of_process(process, &place->rights);
     place->resolve = RESOLVE_NO_MAGICLINKS | (whole                           ? RESOLVE_IN_ROOT
                                               : rights_see_our_files(process) ? 0
                                                                               : RESOLVE_BENEATH);
     place->directory = openat(process, whole ? "root" : "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int error = errno;
+    return place->directory >= 0 ? 0 : errno;
+}
+
+/* The directory is the process's as it was found, with its rights: the pid may be another's by now. */
+static int
+find_place(const ReachOwnDump *wanted, Place *place)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d", (int)wanted->process->pid);
+    int process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (process < 0)
+        return errno;
+    int error = open_place(process, wanted->prefix, place);
+    if (error == 0)
+        error = process_change_check_in(process, wanted->process);
+    if (error == 0 && rights_lesser(wanted->user, place->rights.uid) != place->rights.uid)
+        error = EPERM;
     close(process);
-    errno = error;
-    return place->directory >= 0;
+    return error;
 }
 
 /* Creates a new file; never opens an existing one or follows a link in its place. */
@@ -112,15 +123,14 @@ own_dump_store(const ReachOwnDump *wanted)
     g_auto(Place) place = {.directory = -1};
     if (wanted->prefix[0] == '\0')
         return EINVAL;
-    if (!find_place(wanted->process, wanted->prefix, &place))
-        return errno;
-    if (wanted->was_user && place.rights.uid == 0)
-        return EPERM;
+    int error = find_place(wanted, &place);
+    if (error != 0)
+        return error;
     int to = create_as(&place, wanted->prefix, wanted->inner);
     if (to < 0)
         return errno;
     /* A dump truncated by a full disk is kept, as jemalloc does. */
-    int error = copy(wanted->dump, to) ? 0 : errno;
+    error = copy(wanted->dump, to) ? 0 : errno;
     if (close(to) != 0 && error == 0)
         error = errno;
     return error;
@@ -137,11 +147,11 @@ target_dump_to_own_file(Target *target, GError **error)
         (dump = target_dump(target, error)) < 0)
         return FALSE;
     const ReachOps *elsewhere = reach_elsewhere();
-    const ReachOwnDump wanted = {.process = target_pid(target),
+    const ReachOwnDump wanted = {.process = &target->found,
                                  .inner = (pid_t)hello.pid,
+                                 .user = target->user,
                                  .prefix = prefix.text,
-                                 .dump = dump,
-                                 .was_user = target->user != 0};
+                                 .dump = dump};
     int code = elsewhere != NULL ? elsewhere->own_dump(&wanted) : own_dump_store(&wanted);
     close(dump);
     if (code != 0)

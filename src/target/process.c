@@ -111,7 +111,9 @@ static gboolean
 parse_status(const char *status, Process *process)
 {
     const char *uid = strstr(status, "\nUid:");
-    if (uid == NULL || sscanf(uid, "\nUid: %u %u %u", &process->uids[0], &process->uids[1], &process->uids[2]) != 3)
+    const char *gid = strstr(status, "\nGid:");
+    if (uid == NULL || sscanf(uid, "\nUid: %u %u %u", &process->uids[0], &process->uids[1], &process->uids[2]) != 3 ||
+        gid == NULL || sscanf(gid, "\nGid: %u %u %u", &process->gids[0], &process->gids[1], &process->gids[2]) != 3)
         return FALSE;
     process->inner_pid = process->pid;
     const char *ns_pid = strstr(status, "\nNSpid:");
@@ -123,6 +125,12 @@ parse_status(const char *status, Process *process)
     return TRUE;
 }
 
+gboolean
+process_parse(const char *stat, const char *status, Process *process)
+{
+    return status != NULL && parse_stat(stat, process) && parse_status(status, process);
+}
+
 /* Reads the process, with the kernel's name unchanged. */
 static gboolean
 read_facts(pid_t pid, Process *process)
@@ -130,7 +138,7 @@ read_facts(pid_t pid, Process *process)
     g_autofree char *stat = read_proc(pid, "stat", NULL);
     g_autofree char *status = read_proc(pid, "status", NULL);
     *process = (Process){.pid = pid};
-    return status != NULL && parse_stat(stat, process) && parse_status(status, process);
+    return process_parse(stat, status, process);
 }
 
 static gboolean
@@ -504,13 +512,30 @@ process_is_ours(const Process *process)
     return reach_user() == 0 || process->uids[1] == reach_user();
 }
 
+/* The line of a uid_map after LINE; NULL: it is the last one. */
+static const char *
+next_line(const char *line)
+{
+    const char *end = strchr(line, '\n');
+    return end != NULL && end[1] != '\0' ? end + 1 : NULL;
+}
+
+uid_t
+process_namespace_root(const char *map)
+{
+    unsigned inside, outside;
+    for (const char *line = map; line != NULL; line = next_line(line))
+        if (sscanf(line, "%u %u", &inside, &outside) == 2 && inside == 0)
+            return outside;
+    return (uid_t)-1;
+}
+
 uid_t
 process_inner_uid(const Process *process)
 {
     uid_t outer = process->uids[1];
     g_autofree char *map = read_proc(process->pid, "uid_map", NULL);
-    for (const char *line = map; line != NULL && *line != '\0';
-         line = *strchrnul(line, '\n') != '\0' ? strchr(line, '\n') + 1 : NULL) {
+    for (const char *line = map; line != NULL; line = next_line(line)) {
         unsigned inside;
         unsigned outside;
         unsigned count;

@@ -11,7 +11,7 @@
 enum {
     PROCESS_NAME_MAX = 64, /* with the NUL */
     PROCESS_COMM_MAX = 15, /* the kernel cuts names at this length, except of kernel threads */
-    PROCESS_UIDS = 3,      /* real, effective, saved */
+    PROCESS_UIDS = 3,      /* real, effective, saved; that for files is one of them, unless it may have any */
 };
 
 typedef struct {
@@ -19,6 +19,7 @@ typedef struct {
     pid_t inner_pid; /* in its innermost pid namespace */
     pid_t parent;
     uid_t uids[PROCESS_UIDS];
+    gid_t gids[PROCESS_UIDS];
     guint64 start_time; /* field 22 of /proc/PID/stat: clock ticks after boot */
     char state;         /* field 3 of /proc/PID/stat */
     /* The kernel's name; if that was truncated, the one in its arguments or of its executable. Safe for terminals. */
@@ -31,6 +32,10 @@ gboolean process_read(pid_t pid, Process *process);
 /* The same with the kernel's name, which may be truncated. Unlike process_read(), it does not read the memory of the
  * process, which may block (process_open()). */
 gboolean process_look(pid_t pid, Process *process);
+
+/* Fills PROCESS, whose pid is set, from the texts of its files stat and status. FALSE if they are not such texts or
+ * NULL. The name is not safe for terminals. */
+gboolean process_parse(const char *stat, const char *status, Process *process);
 
 /* Process.start_time of PID, cheaper than process_read(); 0 if there is no such process. */
 guint64 process_start_time(pid_t pid);
@@ -104,6 +109,9 @@ gboolean process_is_ours(const Process *process);
 
 /* The effective user id in the user namespace of the process; the outer one if that is unknown. */
 uid_t process_inner_uid(const Process *process);
+
+/* The outer id of the root of the user namespace with MAP, the text of a uid_map; (uid_t)-1 if it has none. */
+uid_t process_namespace_root(const char *map);
 
 /* The name in its first argument, without directory and title ("nginx: worker process"), and the name of its executable
  * file, to be freed; NULL if unknown. Not sanitized for terminals. */

@@ -172,7 +172,6 @@ proxy_serve(int socket, Target *target, const GError *error)
     if (target == NULL) {
         set_failed(reply, error);
     } else {
-        reply->opened.pid = (gint32)target_pid(target);
         reply->opened.via = target_via(target);
         reply->opened.user = target_user(target);
         g_strlcpy(reply->opened.name, target_name(target), sizeof(reply->opened.name));
@@ -330,7 +329,7 @@ static const TargetOps proxy_ops[] = {
 };
 
 Target *
-proxy_open(int socket, GError **error)
+proxy_open(int socket, const Process *process, GError **error)
 {
     Proxy *proxy = g_new0(Proxy, 1);
     g_autoptr(Target) target = &proxy->target;
@@ -338,9 +337,8 @@ proxy_open(int socket, GError **error)
     proxy->socket = socket;
     if (!receive(proxy, NULL, error))
         return NULL;
-    target->pid = proxy->reply.opened.pid;
+    target_set_process(target, process);
     target->user = proxy->reply.opened.user;
-    target->start_time = process_start_time(target->pid);
     target->ops = &proxy_ops[proxy->reply.opened.via == TARGET_VIA_ATTACH ? TARGET_VIA_ATTACH : TARGET_VIA_AGENT];
     target_set_name(target, proxy->reply.opened.name);
     target->note = proxy->reply.opened.note[0] != '\0' ? g_strdup(proxy->reply.opened.note) : NULL;

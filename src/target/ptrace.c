@@ -679,10 +679,8 @@ ptrace_open(const Process *process, GError **error)
     Process now;
     PtraceTarget *self = g_new0(PtraceTarget, 1);
     g_autoptr(Target) target = &self->target;
-    self->target = (Target){.ops = &ptrace_ops,
-                            .pid = process->pid,
-                            .start_time = process->start_time,
-                            .user = rights_of_ids(process->uids)};
+    self->target = (Target){.ops = &ptrace_ops};
+    target_set_process(target, process);
     target_set_name(target, process->name);
     self->process = *process;
     self->tracee = tracee_new(process, error);

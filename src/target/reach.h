@@ -19,10 +19,12 @@ typedef enum {
 
 /* A dump for a file that the target names (own-dump.h). */
 typedef struct {
-    pid_t process, inner; /* inner: its pid in its own namespace */
+    const Process
+        *process; /* as it was found: EPERM if its ids are others now (process-change.h), ESRCH if it has ended */
+    pid_t inner;  /* its pid in its own namespace */
+    uid_t user;   /* whose dump it is (target_user()): EPERM if the process has more rights now */
     const char *prefix;
     int dump;
-    gboolean was_user; /* it did not belong to root: EPERM if it does now, as a set-user-ID program */
 } ReachOwnDump;
 
 /* Thread-safe. Descriptors belong to the caller; -1 with errno on failure. */
@@ -32,7 +34,7 @@ typedef struct {
     int (*connect)(const Process *process, const char *path); /* agent_connect() */
     char *(*variable)(pid_t pid, const char *name);           /* process_variable() */
     Target *(*target)(const Process *process, const char *address, TargetVia via, GError **error);
-    int (*own_dump)(const ReachOwnDump *wanted); /* 0 or errno */
+    int (*own_dump)(const ReachOwnDump *wanted); /* own_dump_store() */
     int (*setting)(const char *path);
     int (*exit_events)(void); /* exit_events_subscribe(); ends with that process */
     void (*watch)(int inotify);

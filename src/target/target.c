@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/target.h"
 
+#include "confine/rights.h"
 #include "target/dump-maps.h"
 #include "target/headroom.h"
 #include "target/implementation.h"
 #include "target/output-file.h"
-#include "target/process.h"
+#include "target/process-change.h"
 #include "wire/message.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 G_DEFINE_QUARK(jescope_target_error, target_error)
 
@@ -80,6 +82,36 @@ target_alive(const Target *target, GError **error)
         return target->ops->check_program == NULL || target->ops->check_program(target, error);
     g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s has ended", target->label);
     return FALSE;
+}
+
+void
+target_set_process(Target *target, const Process *found)
+{
+    target->found = *found;
+    target->pid = found->pid;
+    target->start_time = found->start_time;
+    target->user = rights_of_ids(found->uids);
+}
+
+gboolean
+target_set_changed(const char *label, int code, GError **error)
+{
+    if (code == ESRCH)
+        g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s has ended", label);
+    else if (code == EPERM)
+        g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION,
+                    "%s now has the rights of another user; what was read of it was discarded", label);
+    else
+        g_set_error(error, TARGET_ERROR, OUTCOME_SYSTEM, "whether %s still runs cannot be seen: %s", label,
+                    g_strerror(code));
+    return FALSE;
+}
+
+gboolean
+target_check_unchanged(const Target *target, GError **error)
+{
+    const int code = target->found.pid != 0 ? process_change_check(&target->found) : 0;
+    return code == 0 || target_set_changed(target->label, code, error);
 }
 
 guint64
@@ -230,6 +262,16 @@ target_output(Target *target, const char *letters, GError **error)
     return target->ops->output(target, letters, error);
 }
 
+/* FD, an output of TARGET or -1; it is discarded if the process has changed meanwhile. */
+static int
+checked_output(const Target *target, int fd, GError **error)
+{
+    if (fd < 0 || target_check_unchanged(target, error))
+        return fd;
+    close(fd);
+    return -1;
+}
+
 int
 target_dump_open(Target *target, GError **error)
 {
@@ -237,7 +279,9 @@ target_dump_open(Target *target, GError **error)
         return -1;
     const OutputWriter writer = {target->label, target->output_max, FALSE};
     int fd = target_output(target, NULL, error);
-    return fd < 0 || target->pid == 0 ? fd : dump_maps_complete(fd, target->pid, &writer, error);
+    if (fd >= 0 && target->pid != 0)
+        fd = dump_maps_complete(fd, target->pid, &writer, error);
+    return checked_output(target, fd, error);
 }
 
 int
@@ -258,7 +302,8 @@ target_stats(Target *target, const char *letters, GError **error)
 {
     target->output_max = target_output_limit();
     target->plan = output_plan_default;
-    return output_file_seal(target_output(target, letters, error), target->label, error);
+    int fd = checked_output(target, target_output(target, letters, error), error);
+    return output_file_seal(fd, target->label, error);
 }
 
 gboolean

@@ -48,6 +48,14 @@ Target *target_open_via(const char *name, TargetVia via, GError **error);
  * agent, executes another program. */
 gboolean target_alive(const Target *target, GError **error);
 
+/* FALSE with OUTCOME_GONE if the process has ended, or OUTCOME_PERMISSION if its user is not the one as whose it was
+ * opened (process-change.h): to be asked after something was read of the process by its pid, and before that is used.
+ */
+gboolean target_check_unchanged(const Target *target, GError **error);
+
+/* Sets the error of process_change_check(), CODE, about the process with LABEL. Returns FALSE. */
+gboolean target_set_changed(const char *label, int code, GError **error);
+
 /* Process.start_time of the process; 0: unknown. */
 guint64 target_start_time(const Target *target);
 

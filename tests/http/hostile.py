@@ -9,6 +9,8 @@ bulk     gives statistics and dumps of 48 MiB
 small    gives those of 1 MiB
 huge     gives those of 1000 MiB
 sparse   says that statistics and dumps are 8 TiB, all holes
+becomes  executes su(1) when it is asked for a dump, which a child of it then gives
+ends     ends then
 
 With EUID they are root's and have taken on this user, as a file server does for a moment.
 """
@@ -29,6 +31,7 @@ import wire  # noqa: E402
 LATE_S = 4
 PR_SET_PDEATHSIG = 1
 SPARSE_BYTES = 8 << 40
+CHANGES = ("becomes", "ends")
 BULK_MIB = {"bulk": 48, "small": 1, "huge": 1000}
 
 
@@ -59,10 +62,26 @@ def bulk(header, descriptor, mebibytes):
         os.write(descriptor, bytes(1 << 20))
     os.pwrite(descriptor, b"heap_v2/1\n", 0)
     os.close(descriptor)
-    reply = wire.WireOutputReply(bytes=mebibytes << 20)
+    reply = wire.WireOutputReply(bytes=max(mebibytes << 20, len(b"heap_v2/1\n")))
     reply.reply.header = header
     reply.reply.header.size = len(bytes(reply))
     return bytes(reply)
+
+
+def has_changed(status):
+    """Whether the process is root's, or only waits for its parent."""
+    text = status.read_text()
+    return "State:\tZ" in text or text.partition("Uid:")[2].split()[1] == "0"
+
+
+def late_dump(header, descriptor):
+    """Given by the child of the process that the dump is asked of, when that has become another."""
+    status = pathlib.Path(f"/proc/{os.getppid()}/status")
+    os.kill(os.getppid(), signal.SIGUSR1)
+    until = time.monotonic() + LATE_S
+    while time.monotonic() < until and not has_changed(status):
+        time.sleep(0.01)
+    return bulk(header, descriptor, 0)
 
 
 def refusal(header):
@@ -84,6 +103,8 @@ def answer(mode, request, descriptors):
         return hello(header)
     if mode == "sparse" and descriptors and header.op in (wire.WIRE_OP_STATS, wire.WIRE_OP_DUMP):
         return output(header, descriptors[0])
+    if mode in CHANGES and header.op == wire.WIRE_OP_DUMP:
+        return late_dump(header, descriptors[0])
     if mode in BULK_MIB and descriptors and header.op in (wire.WIRE_OP_STATS, wire.WIRE_OP_DUMP):
         return bulk(header, descriptors[0], BULK_MIB[mode])
     return refusal(header)
@@ -110,14 +131,33 @@ def listen(mode):
     return listener
 
 
+def end_with_parent():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of users would undo it
+
+
+def change(mode):
+    """Goes on in a child of the process, which becomes another one at SIGUSR1."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    if os.fork() == 0:
+        return
+    signal.sigwait([signal.SIGUSR1])
+    if mode == "becomes":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
+        os.execv("/usr/bin/su", ["su", "root"])
+    os._exit(0)
+
+
 def act(mode, ready):
     if len(sys.argv) > 3:
         pathlib.Path("/proc/self/comm").write_text(sys.argv[3])
     listener = listen(mode)
     if len(sys.argv) > 4:
         os.seteuid(int(sys.argv[4]))
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of users would undo it
     os.write(ready, b"%d\n" % os.getpid())
+    if mode in CHANGES:
+        end_with_parent()
+        change(mode)
+    end_with_parent()
     while True:
         connection, _ = listener.accept()
         threading.Thread(target=converse, args=(mode, connection), daemon=True).start()

@@ -329,7 +329,7 @@ def examinations(pid):
     for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             words = entry.read_bytes().split(b"\0")
-            if b"doctor" in words and str(pid).encode() in words:
+            if b"doctor" in words and any(word.partition(b"@")[0] == str(pid).encode() for word in words):
                 found.add(os.getpgid(int(entry.parent.name)))
     return found
 

@@ -350,6 +350,20 @@ test_variables(Scene *scene, gconstpointer data)
     close(session);
 }
 
+/* A process that has other ids than the server found is not the one that it means. */
+static void
+test_other_ids(Scene *scene, gconstpointer data)
+{
+    enum { SOMEONE = 61000 };
+    static const BrokerKind kinds[] = {BROKER_OPEN, BROKER_VARIABLE};
+    for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        BrokerRequest *request = about(kinds[i], scene->other, kinds[i] == BROKER_VARIABLE ? "MALLOC_CONF" : "");
+        for (guint j = 0; j < PROCESS_UIDS; j++)
+            request->uids[j] = SOMEONE;
+        assert_refused(scene, request, 0, EPERM);
+    }
+}
+
 /* The result of a dump of PID, of which the server chooses PREFIX and bytes: EXPECTED, and a file if that is 0. */
 static void
 assert_own_dump(const Scene *scene, pid_t pid, const char *prefix, int expected)
@@ -365,6 +379,27 @@ assert_own_dump(const Scene *scene, pid_t pid, const char *prefix, int expected)
     g_assert_cmpint(g_file_test(file, G_FILE_TEST_EXISTS), ==, expected == 0);
     g_assert_cmpint(result->error, ==, expected);
     g_unlink(file);
+}
+
+/* The process, as it was found and as its dump is stored, is not the same: no file is created. */
+static void
+assert_late_own_dump(const Scene *scene, pid_t pid)
+{
+    enum { SOMEONE = 61000 };
+    Process found, reused;
+    g_assert_true(process_look(pid, &found));
+    reused = found;
+    reused.start_time--;
+    ReachOwnDump late = {.process = &reused, .inner = 1, .prefix = "late", .dump = scene->handed};
+    g_assert_cmpint(own_dump_store(&late), ==, ESRCH);
+    late.process = &found;
+    late.user = SOMEONE; /* of who listens at its socket */
+    g_assert_cmpint(own_dump_store(&late), ==, EPERM);
+    late.user = 0;
+    for (guint i = 0; i < PROCESS_UIDS; i++)
+        found.uids[i] = SOMEONE; /* it has executed sudo(8) since */
+    g_assert_cmpint(own_dump_store(&late), ==, EPERM);
+    g_assert_false(g_file_test("late.1.0.m0.heap", G_FILE_TEST_EXISTS));
 }
 
 /* A process of root gets files where root has configured, not where the server says; one that is not a target gets
@@ -391,9 +426,7 @@ test_own_dumps(Scene *scene, gconstpointer data)
     close(listener);
     g_unlink(agent);
     assert_own_dump(scene, no_target, "jeprof", EPERM);
-    const ReachOwnDump late = {
-        .process = no_target, .inner = 1, .prefix = "late", .dump = scene->handed, .was_user = TRUE};
-    g_assert_cmpint(own_dump_store(&late), ==, EPERM); /* it has executed sudo(8) since it was looked at */
+    assert_late_own_dump(scene, no_target);
     g_assert_no_errno(g_chdir(before));
     kill(no_target, SIGKILL);
     waitpid(no_target, NULL, 0);
@@ -406,7 +439,7 @@ assert_not_named(const Scene *scene, const char *address)
     g_autoptr(GError) error = NULL;
     int session;
     g_assert_cmpint(ask(scene, about(BROKER_TARGET, scene->other, address), 0, &session), ==, 0);
-    g_assert_null(proxy_open(session, &error));
+    g_assert_null(proxy_open(session, &(Process){.pid = scene->other}, &error));
     g_assert_error(error, TARGET_ERROR, OUTCOME_PERMISSION);
 }
 
@@ -650,6 +683,7 @@ main(int argc, char **argv)
         {"connections", test_connections},
         {"variables", test_variables},
         {"own-dumps", test_own_dumps},
+        {"other-ids", test_other_ids},
         {"targets", test_targets},
         {"reports", test_reports},
         {"growth", test_growth},

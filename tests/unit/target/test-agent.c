@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/agent.h"
+#include "target/implementation.h"
 
 #include "fake-agent.h"
 #include "slow-close.h"
@@ -531,6 +532,25 @@ test_dump(void)
     close(fd);
 }
 
+/* The agent's answer comes from a child of the process; what is read of that by its pid would not be the target's. */
+static void
+test_dump_of_a_process_that_has_changed(void)
+{
+    enum { SOMEONE = 61000 };
+    guint64 bytes = 7;
+    g_autoptr(FakeAgent) fake = fake_agent_new("", answer_output, &bytes);
+    g_autoptr(GError) reused = NULL, other = NULL;
+    g_autoptr(Target) target = open_fake(fake, patient, NULL);
+    target->found.start_time--;
+    g_assert_cmpint(target_dump(target, &reused), ==, -1);
+    g_assert_error(reused, TARGET_ERROR, OUTCOME_GONE);
+    target->found.start_time++;
+    for (guint i = 0; i < PROCESS_UIDS; i++)
+        target->found.uids[i] = SOMEONE;
+    g_assert_cmpint(target_dump(target, &other), ==, -1);
+    g_assert_error(other, TARGET_ERROR, OUTCOME_PERMISSION);
+}
+
 static void
 test_dump_of_other_size(void)
 {
@@ -692,6 +712,7 @@ main(int argc, char **argv)
     g_test_add_func("/agent/endless-statistics", test_endless_statistics);
     g_test_add_func("/agent/moving-offset", test_moving_offset);
     g_test_add_func("/agent/dump", test_dump);
+    g_test_add_func("/agent/dump-of-a-process-that-has-changed", test_dump_of_a_process_that_has_changed);
     g_test_add_func("/agent/dump-of-other-size", test_dump_of_other_size);
     return g_test_run();
 }

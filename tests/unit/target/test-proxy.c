@@ -62,7 +62,7 @@ ask_through_proxy(Granting *granting, gboolean (*question)(Target *proxy, gpoint
     g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), ==, 0);
     Server server = {ends[0], &granting->target};
     GThread *thread = g_thread_new("server", serve, &server);
-    Target *proxy = proxy_open(ends[1], error);
+    Target *proxy = proxy_open(ends[1], &granting->target.found, error);
     g_assert_nonnull(proxy);
     gboolean granted = question(proxy, data, error);
     target_free(proxy);

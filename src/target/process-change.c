@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/process-change.h"
+
+#include "target/process-stat.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* These files are written by the kernel, which no process delays. NULL with errno. */
+static char *
+read_in(int directory, const char *file)
+{
+    enum { CHUNK = 4096 };
+    int fd = openat(directory, file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    g_autoptr(GString) text = g_string_new(NULL);
+    char bytes[CHUNK];
+    ssize_t got;
+    while ((got = read(fd, bytes, sizeof(bytes))) > 0)
+        g_string_append_len(text, bytes, got);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return got == 0 ? g_string_free(g_steal_pointer(&text), FALSE) : NULL;
+}
+
+/* Its first thread may have ended before the others, which then are the process. */
+static gboolean
+has_ended(const char *stat, const Process *now)
+{
+    guint64 threads = 0;
+    process_stat_number(stat, PROCESS_STAT_THREADS, &threads);
+    return now->state == 'X' || (now->state == 'Z' && threads < 2);
+}
+
+static gboolean
+had_id(const Process *found, uid_t user)
+{
+    for (guint i = 0; i < PROCESS_UIDS; i++)
+        if (found->uids[i] == user)
+            return TRUE;
+    return FALSE;
+}
+
+static gboolean
+could_take_any(int directory, const Process *found)
+{
+    if (had_id(found, 0))
+        return TRUE;
+    g_autofree char *map = read_in(directory, "uid_map");
+    return had_id(found, process_namespace_root(map));
+}
+
+int
+process_change_check_in(int directory, const Process *found)
+{
+    Process now = {.pid = found->pid};
+    g_autofree char *stat = read_in(directory, "stat");
+    g_autofree char *status = stat != NULL ? read_in(directory, "status") : NULL;
+    if (status == NULL && process_is_shortage(errno))
+        return errno;
+    if (!process_parse(stat, status, &now) || now.start_time != found->start_time || has_ended(stat, &now))
+        return ESRCH;
+    const gboolean same = memcmp(now.uids, found->uids, sizeof(now.uids)) == 0 &&
+                          memcmp(now.gids, found->gids, sizeof(now.gids)) == 0;
+    return same || could_take_any(directory, found) ? 0 : EPERM;
+}
+
+int
+process_change_check(const Process *found)
+{
+    char path[32];
+    g_snprintf(path, sizeof(path), "/proc/%d", (int)found->pid);
+    int directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return process_is_shortage(errno) ? errno : ESRCH;
+    int error = process_change_check_in(directory, found);
+    close(directory);
+    return error;
+}
