@@ -439,7 +439,7 @@ examine_target(Run *run, const char *name, const WatchingChoice *choice, GError 
 
     if (target == NULL)
         return STATUS_FAILED;
-    guint64 started = target_pid(target) != 0 ? process_start_time(target_pid(target)) : 0;
+    guint64 started = target_start_time(target);
     run->material.pid = target_pid(target);
     run->material.start_time = started;
     if (!open_past(run, error))

@@ -152,7 +152,7 @@ load_live(Target *target, Samples *samples, GError **error)
     note_cores(samples->last, target_pid(target));
     if (target_pid(target) != 0)
         stats_read_process(samples->last->totals, target_pid(target));
-    return TRUE;
+    return target_check_unchanged(target, error);
 }
 
 /* The memory that the change would return, estimated from the process's own numbers. */

@@ -179,6 +179,8 @@ run(char **operands, GError **error)
         Process process;
         gboolean here = target_pid(target) != 0 && process_read(target_pid(target), &process);
         g_autoptr(ProcessFacts) facts = here ? process_facts_new(&process) : NULL;
+        if (!target_check_unchanged(target, error))
+            return STATUS_FAILED;
         state_set_facts(&status, facts);
         document_print("jescope-status", state_json(&status));
         return STATUS_DONE;

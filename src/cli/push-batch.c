@@ -86,7 +86,7 @@ look_at_process(Making *making, Target *target, uid_t *user, GError **error)
     making->sample = live != NULL ? stats_live_sample(live, NULL) : NULL;
     if (ledger_take(pid, target, &making->ledger, NULL))
         making->circumstances.ledger = &making->ledger.ledger;
-    return TRUE;
+    return target_check_unchanged(target, error);
 }
 
 static gboolean

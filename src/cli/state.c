@@ -61,7 +61,7 @@ read_numbers(Target *target, RouteStatus *status, Ledger *ledger, GError **error
     if (!unprofiled_applies(&status->hello) &&
         target_read(target, "prof.thread_active_init", WIRE_TYPE_BOOL, &threads, NULL))
         status->threads_sampled = threads.value != 0;
-    return TRUE;
+    return target_check_unchanged(target, error);
 }
 
 gboolean
@@ -100,7 +100,7 @@ state_read_with_ledger(Target *target, RouteStatus *status, Ledger *ledger, GErr
     status->state = "live";
     status->reach = target_via_name(target_via(target));
     status_set_hello(status, &hello);
-    guint64 start_time = pid != 0 ? process_start_time(pid) : 0;
+    guint64 start_time = target_start_time(target);
     if (start_time != 0) {
         g_snprintf(status->unique, sizeof(status->unique), "%d.%" G_GUINT64_FORMAT, (int)pid, start_time);
         status->started_ms = (guint64)process_started_us(start_time) / 1000;

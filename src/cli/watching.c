@@ -158,7 +158,7 @@ take_moment(Watch *watch, GError **error)
         return FALSE;
     look_at_process(&moment, target_pid(watch->target));
     g_array_append_val(watch->watching->evidence.moments, moment);
-    return TRUE;
+    return target_check_unchanged(watch->target, error);
 }
 
 /* Unreadable values stay unknown. */
@@ -373,7 +373,7 @@ finish(Watch *watch, GError **error)
         watch->watching->statistics = target_stats(watch->target, "Jx", NULL);
     watch->watching->evidence.without_arenas = watch->watching->statistics <= 0;
     if (target_pid(watch->target) != 0) {
-        guint64 started = process_start_time(target_pid(watch->target));
+        guint64 started = target_start_time(watch->target);
         watch->watching->evidence.age =
             started != 0 ? (gdouble)(g_get_real_time() - process_started_us(started)) / G_USEC_PER_SEC : 0;
         process_memory_read("/proc", "/sys/fs/cgroup", target_pid(watch->target), &memory);
@@ -381,7 +381,7 @@ finish(Watch *watch, GError **error)
             watch->watching->evidence.limit = memory.group.max;
     }
     watch->watching->seconds = seconds_of(watch);
-    return TRUE;
+    return target_check_unchanged(watch->target, error);
 }
 
 static gboolean

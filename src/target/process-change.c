@@ -64,8 +64,8 @@ process_change_check_in(int directory, const Process *found)
         return errno;
     if (!process_parse(stat, status, &now) || now.start_time != found->start_time || has_ended(stat, &now))
         return ESRCH;
-    const gboolean same = memcmp(now.uids, found->uids, sizeof(now.uids)) == 0 &&
-                          memcmp(now.gids, found->gids, sizeof(now.gids)) == 0;
+    const gboolean same =
+        memcmp(now.uids, found->uids, sizeof(now.uids)) == 0 && memcmp(now.gids, found->gids, sizeof(now.gids)) == 0;
     return same || could_take_any(directory, found) ? 0 : EPERM;
 }
 

@@ -2,8 +2,8 @@
 /*
  * Whether a process is still the one that was found (decision 25). A pid says nothing of that: the process may have
  * ended, and another one have its pid, or it may have executed a set-user-ID program, while a child of it goes on to
- * answer for it. What was read of a process by its pid is used only after this was asked: until it has ended, its pid is
- * not another one's, and it gets no rights of others but by executing such a program.
+ * answer for it. What was read of a process by its pid is used only after this was asked: until it has ended, its pid
+ * is not another one's, and it gets no rights of others but by executing such a program.
  */
 #ifndef JESCOPE_TARGET_PROCESS_CHANGE_H
 #define JESCOPE_TARGET_PROCESS_CHANGE_H

@@ -10,7 +10,7 @@ small    gives those of 1 MiB
 huge     gives those of 1000 MiB
 sparse   says that statistics and dumps are 8 TiB, all holes
 becomes  executes su(1) when it is asked for a dump, which a child of it then gives
-ends     ends then
+ends     ends then, or in a watch
 
 With EUID they are root's and have taken on this user, as a file server does for a moment.
 """
@@ -29,6 +29,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "live"))
 import wire  # noqa: E402
 
 LATE_S = 4
+WATCHED_S = 0.5
 PR_SET_PDEATHSIG = 1
 SPARSE_BYTES = 8 << 40
 CHANGES = ("becomes", "ends")
@@ -68,20 +69,37 @@ def bulk(header, descriptor, mebibytes):
     return bytes(reply)
 
 
-def has_changed(status):
-    """Whether the process is root's, or only waits for its parent."""
-    text = status.read_text()
-    return "State:\tZ" in text or text.partition("Uid:")[2].split()[1] == "0"
+class Predecessor:
+    """The process that a child of it answers for, until it is another one, and afterwards."""
 
+    pid = 0
+    begun = 0
 
-def late_dump(header, descriptor):
-    """Given by the child of the process that the dump is asked of, when that has become another."""
-    status = pathlib.Path(f"/proc/{os.getppid()}/status")
-    os.kill(os.getppid(), signal.SIGUSR1)
-    until = time.monotonic() + LATE_S
-    while time.monotonic() < until and not has_changed(status):
-        time.sleep(0.01)
-    return bulk(header, descriptor, 0)
+    @classmethod
+    def has_changed(cls):
+        """Whether it is root's, or only waits for its parent."""
+        text = pathlib.Path(f"/proc/{cls.pid}/status").read_text()
+        return "State:\tZ" in text or text.partition("Uid:")[2].split()[1] == "0"
+
+    @classmethod
+    def change(cls):
+        os.kill(cls.pid, signal.SIGUSR1)
+        until = time.monotonic() + LATE_S
+        while time.monotonic() < until and not cls.has_changed():
+            time.sleep(0.01)
+
+    @classmethod
+    def answer(cls, header, descriptors):
+        """The change comes with a dump, or after some time of a watch."""
+        cls.begun = cls.begun or time.monotonic()
+        if header.op == wire.WIRE_OP_DUMP or time.monotonic() - cls.begun > WATCHED_S:
+            cls.change()
+        if header.op == wire.WIRE_OP_DUMP:
+            return bulk(header, descriptors[0], 0)
+        reply = wire.WireSampleReply(rows=1, words=(ctypes.c_uint64 * 122)(*[2**64 - 1] + [1] * 121))
+        reply.reply.header = header
+        reply.reply.header.size = len(bytes(reply))
+        return bytes(reply)
 
 
 def refusal(header):
@@ -103,8 +121,8 @@ def answer(mode, request, descriptors):
         return hello(header)
     if mode == "sparse" and descriptors and header.op in (wire.WIRE_OP_STATS, wire.WIRE_OP_DUMP):
         return output(header, descriptors[0])
-    if mode in CHANGES and header.op == wire.WIRE_OP_DUMP:
-        return late_dump(header, descriptors[0])
+    if mode in CHANGES and header.op in (wire.WIRE_OP_SAMPLE, wire.WIRE_OP_DUMP):
+        return Predecessor.answer(header, descriptors)
     if mode in BULK_MIB and descriptors and header.op in (wire.WIRE_OP_STATS, wire.WIRE_OP_DUMP):
         return bulk(header, descriptors[0], BULK_MIB[mode])
     return refusal(header)
@@ -135,10 +153,17 @@ def end_with_parent():
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of users would undo it
 
 
-def change(mode):
-    """Goes on in a child of the process, which becomes another one at SIGUSR1."""
+def end_with(pipe):
+    os.read(pipe, 1)
+    os._exit(0)
+
+
+def change(mode, pipe):
+    """Goes on in a child of the process, which becomes another one at SIGUSR1. The child ends with the other end of PIPE."""
+    Predecessor.pid = os.getpid()
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     if os.fork() == 0:
+        threading.Thread(target=end_with, args=(pipe,), daemon=True).start()
         return
     signal.sigwait([signal.SIGUSR1])
     if mode == "becomes":
@@ -147,17 +172,16 @@ def change(mode):
     os._exit(0)
 
 
-def act(mode, ready):
+def act(mode, ready, pipe):
     if len(sys.argv) > 3:
         pathlib.Path("/proc/self/comm").write_text(sys.argv[3])
     listener = listen(mode)
     if len(sys.argv) > 4:
         os.seteuid(int(sys.argv[4]))
     os.write(ready, b"%d\n" % os.getpid())
-    if mode in CHANGES:
-        end_with_parent()
-        change(mode)
     end_with_parent()
+    if mode in CHANGES:
+        change(mode, pipe)
     while True:
         connection, _ = listener.accept()
         threading.Thread(target=converse, args=(mode, connection), daemon=True).start()
@@ -166,9 +190,11 @@ def act(mode, ready):
 def main():
     count, mode = int(sys.argv[1]), sys.argv[2]
     reader, writer = os.pipe()
+    mine, held = os.pipe()
     for _ in range(count):
         if os.fork() == 0:
-            act(mode, writer)
+            os.close(held)
+            act(mode, writer, mine)
     with os.fdopen(reader) as lines:
         for _ in range(count):
             print(lines.readline().strip(), flush=True)

@@ -78,6 +78,15 @@ def test_memory_map_of_a_target_that_changes(folder, mode, why, user):
         assert answer.status >= 400 and why in answer.text and "MAPPED_LIBRARIES" not in answer.text, answer.text
 
 
+@pytest.mark.parametrize("words", [["dump", "PID", "-o", "-"], ["push", "PID", "--print=json"], ["doctor", "PID", "--for=3s"], ["report", "PID"]])
+def test_commands_about_a_target_that_ends_and_is_answered_for(folder, words):
+    """Its pid could be another process's by then."""
+    with hostile(folder, 1, "ends") as [stranger]:
+        env = environment(folder, JESCOPE_SOCKET_DIR=str(folder / f"sockets-{USER}"))
+        done = jescope(folder, *[str(stranger) if word == "PID" else word for word in words], check=False, env=env)
+        assert done.returncode == 1 and f"({stranger}) has ended" in done.stderr and done.stdout == "", done
+
+
 def ask_without_reading(port, path):
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
