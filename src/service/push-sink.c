@@ -173,6 +173,8 @@ static gboolean
 queue_batch(const PushJob *job, const Look *look, GBytes *batch, GError **error)
 {
     g_autoptr(GArray) labels = find_labels(job);
+    if (!live_check_unchanged(job->target, error))
+        return FALSE;
     const ServicePush *push = job->pusher->push;
     const Process *process = live_process(job->target);
     const BatchProcess identity = {.pid = (guint64)process->pid, .start = process->start_time, .time = look->dumped_us};

@@ -491,7 +491,7 @@ find_behind_socket(const char *name, Process *process, GError **error)
     if (target == NULL)
         return FALSE;
     if (process_read(target_pid(target), process))
-        return TRUE;
+        return target_check_unchanged(target, error);
     g_set_error(error, TARGET_ERROR, OUTCOME_NO_PROCESS,
                 "the process at '%s' is not visible in this pid namespace; run jescope in the process's", name);
     return FALSE;
