@@ -90,7 +90,7 @@ typedef struct {
     StatsSample *first;
     StatsSample *last;
     char *name;
-    gboolean partial; /* parts of the file were skipped */
+    gboolean partial; /* parts were left out */
 } Samples;
 
 static void
@@ -149,6 +149,10 @@ load_live(Target *target, Samples *samples, GError **error)
         return FALSE;
     samples->first = stats_sample_ref(samples->last);
     samples->name = g_strdup(target_label(target));
+    g_autofree char *unread = stats_unread_notice(samples->last);
+    if (unread != NULL)
+        command_say("%s: %s", samples->name, unread);
+    samples->partial = unread != NULL;
     note_cores(samples->last, target_pid(target));
     if (target_pid(target) != 0)
         stats_read_process(samples->last->totals, target_pid(target));

@@ -7,7 +7,7 @@
 
 enum {
     ROWS_MAX = 512,        /* enough for difference coding; a block is the smallest unit of reading */
-    CELLS_MAX = 4 << 20,   /* 32 MiB during construction */
+    WORDS_MAX = 4 << 20,   /* of several samples: 32 MiB during construction */
     COLUMN_WORDS = 16,     /* of a column without its values */
     COLUMN_FIRST_BLOB = 7, /* BLOCK_READ's column of the section BLOCK_TOTALS */
     GAP_HALVES = 5,        /* half intervals after which samples count as missing */
@@ -31,6 +31,7 @@ typedef struct {
     Block *block;
     History *history;
     HistoryParts parts;
+    gboolean single; /* size classes and mutexes of single arenas too */
 } Appender;
 
 Block *
@@ -103,7 +104,7 @@ block_takes(const Block *block, gint64 time_us, guint64 values)
         return TRUE;
     if (rows >= ROWS_MAX || time_us < block_time(block, rows - 1))
         return FALSE;
-    return MAX(block_columns(block), values) * (rows + 1) <= CELLS_MAX;
+    return MAX(block_columns(block), values) * (rows + 1 + COLUMN_WORDS) <= WORDS_MAX;
 }
 
 guint64
@@ -177,6 +178,8 @@ append_arena(Appender *appender, const StatsArena *arena, GError **error)
             !append_word(appender, owner, arena_dss_word, arena->dss, error))
             return FALSE;
     }
+    if (!appender->single && arena->index < STATS_ARENA_MERGED)
+        return TRUE;
     return append_table(appender, arena->bins, owner, error) && append_table(appender, arena->large, owner, error) &&
            append_table(appender, arena->mutexes, owner, error);
 }
@@ -184,9 +187,10 @@ append_arena(Appender *appender, const StatsArena *arena, GError **error)
 gboolean
 block_append(Block *block, History *history, const StatsSample *sample, HistoryParts parts, GError **error)
 {
-    if (stats_sample_values(sample) > CELLS_MAX)
-        parts &= HISTORY_TOTALS | HISTORY_ARENAS;
-    Appender appender = {.block = block, .history = history, .parts = parts};
+    Appender appender = {.block = block,
+                         .history = history,
+                         .parts = parts,
+                         .single = stats_sample_values(sample) <= HISTORY_VALUES_MAX};
     g_array_append_val(block->times, sample->time_us);
     for (int part = 0; part < BLOCK_PARTS; part++)
         section_add_row(block->parts[part]);

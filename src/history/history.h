@@ -45,6 +45,9 @@ typedef enum {
     HISTORY_EVERYTHING = HISTORY_TOTALS | HISTORY_ARENAS | HISTORY_CLASSES | HISTORY_MUTEXES,
 } HistoryParts;
 
+/* A sample with more values is stored without the size classes and mutexes of single arenas. */
+enum { HISTORY_VALUES_MAX = 1 << 20 };
+
 /* $JESCOPE_HISTORY, else jescope/history.db in $XDG_STATE_HOME, else in ~/.local/state. */
 char *history_default_path(void);
 

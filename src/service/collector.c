@@ -6,8 +6,12 @@
 #include "service/sampling.h"
 #include "service/work.h"
 
+#include <malloc.h>
+
 enum {
-    LOOK_AGAIN_MS = 20, /* interval of checking whether the existing targets are known */
+    LOOK_AGAIN_MS = 20,   /* interval of checking whether the existing targets are known */
+    WIDE_BYTES = 1 << 20, /* a sample of many arenas or of their size classes */
+    TOP_BYTES = 1 << 20, /* at the end of each thread's heap, which malloc_trim() leaves; a multiple of it by default */
 };
 
 /* Difference between the wall clock and the monotonic clock per tick above which a remark is added. */
@@ -29,23 +33,63 @@ struct Collector {
 /* The state of a target, used in the main context. */
 typedef struct {
     gboolean waiting;
-    gint64 since_us; /* monotonic time at which the pending sample was due */
+    gint64 since_us;     /* monotonic time at which the pending sample was due */
+    gboolean incomplete; /* the last sample is not stored as a whole; used on the thread of the target's work */
 } Collecting;
 
 static const LivePart collecting_part = {sizeof(Collecting), NULL};
+
+/* Why not all of SAMPLE is stored, to be freed; NULL: it is. */
+static char *
+incomplete(const StatsSample *sample)
+{
+    char *unread = stats_unread_notice(sample);
+    if (unread != NULL || stats_sample_values(sample) <= HISTORY_VALUES_MAX)
+        return unread;
+    return g_strdup_printf("the size classes of single arenas are not stored: a sample has more than %d values",
+                           HISTORY_VALUES_MAX);
+}
+
+/* Remarks once that samples are not stored as a whole. */
+static void
+remark_incomplete(ServiceTarget *target, const StatsSample *sample)
+{
+    Collecting *collecting = live_part(target, &collecting_part);
+    g_autofree char *text = incomplete(sample);
+    const CollectedRemark note = {.kind = REMARK_NOTE,
+                                  .series = service_target_series(target),
+                                  .subject = live_subject(target),
+                                  .text = text,
+                                  .target = target};
+    if (text != NULL && !collecting->incomplete)
+        service_hand_remark(live_service(target), &note);
+    collecting->incomplete = text != NULL;
+}
+
+/* glibc has a heap for each thread, in which what a wide sample and its storing have used would stay. SAMPLE may be
+ * NULL. */
+static void
+release(StatsSample *sample)
+{
+    const gboolean wide = sample != NULL && stats_sample_bytes(sample) > WIDE_BYTES;
+    g_clear_pointer(&sample, stats_sample_unref);
+    if (wide)
+        malloc_trim(0);
+}
 
 static gpointer
 collect(const RouteHost *host, gpointer data)
 {
     ServiceTarget *target = work_target(host->data);
     g_autoptr(GError) error = NULL;
-    g_autoptr(StatsSample) sample = sampling_take(host->data, SAMPLED_FOR_HISTORY, NULL, &error);
+    StatsSample *sample = sampling_take(host->data, SAMPLED_FOR_HISTORY, NULL, &error);
     if (sample != NULL) {
         const CollectedSample collected = {
             .life = live_history_life(target, sample->version, service_every_us(live_service(target))),
             .subject = live_subject(target),
             .sample = sample,
             .target = target};
+        remark_incomplete(target, sample);
         service_hand_sample(live_service(target), &collected);
     } else if (!g_error_matches(error, TARGET_ERROR, OUTCOME_GONE)) { /* exiting is not an error */
         const CollectedRemark missing = {.kind = REMARK_MISSING,
@@ -55,6 +99,7 @@ collect(const RouteHost *host, gpointer data)
                                          .target = target};
         service_hand_remark(live_service(target), &missing);
     }
+    release(sample);
     return NULL;
 }
 
@@ -187,6 +232,7 @@ collector_new(Service *service)
 {
     Collector *collector = g_new0(Collector, 1);
     const ServiceOptions *options = &service->options;
+    mallopt(M_TRIM_THRESHOLD, TOP_BYTES);
     collector->service = service;
     collector->begun_us = g_get_monotonic_time();
     collector->logs = g_ptr_array_new_with_free_func((GDestroyNotify)log_source_free);

@@ -70,5 +70,7 @@ stats_read_file(const StatsFile *file, StatsSampleFunc func, gpointer data, Stat
     g_autoptr(GInputStream) raw = g_unix_input_stream_new(file->fd, FALSE);
     g_autoptr(GInputStream) input = unpacked(raw);
     g_autoptr(StatsReader) reader = stats_reader_new(func, data);
+    if (file->rows > 0)
+        stats_reader_limit(reader, file->rows);
     return pump(input, reader, file->path, error) && stats_reader_finish(reader, report, error);
 }

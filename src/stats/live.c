@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stats/live.h"
 
+#include "confine/account.h"
 #include "stats/intern.h"
 #include "stats/printed.h"
+#include "target/own-room.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,6 @@
 enum {
     ARENAS_MAX = 4096,
     FEW_ARENAS = 8,
-    CLASSES_MAX = 1024,
 };
 
 /* Controls that are read together, as a row of values. */
@@ -29,10 +30,9 @@ typedef struct {
     StatsScope scope;
 } ClassKind;
 
-enum { SMALL_CLASSES = 0 };
-
+/* jemalloc has one of each scope. */
 static const ClassKind class_kinds[] = {
-    [SMALL_CLASSES] = {"2arenas.nbins", "arenas.bin.", "bins.", STATS_SCOPE_BIN},
+    {"2arenas.nbins", "arenas.bin.", "bins.", STATS_SCOPE_BIN},
     {"3arenas.nlextents", "arenas.lextent.", "lextents.", STATS_SCOPE_LARGE},
     {"3arenas.nlruns", "arenas.lrun.", "lruns.", STATS_SCOPE_LARGE},
     {"2arenas.nlextents", "arenas.lextent.", "lextents.", STATS_SCOPE_LARGE},
@@ -140,11 +140,21 @@ row_take(const Batch *batch, const guint64 *row, StatsValues *values)
             take_value(values, (StatsMetric)batch->metrics[i], row[1 + i]);
 }
 
+/* The size classes of one scope, the same in all arenas. */
+typedef struct {
+    gboolean sought;
+    const ClassKind *kind; /* NULL: none */
+    guint count;
+} Classes;
+
+static const StatsScope class_scopes[] = {STATS_SCOPE_BIN, STATS_SCOPE_LARGE};
+
 /* One sample being taken. */
 typedef struct {
     StatsLive *live;
     StatsSample *sample;
-    guint64 spent_ns; /* time spent inside jemalloc */
+    Classes classes[STATS_SCOPE_COUNT]; /* see classes_of() */
+    guint64 spent_ns;                   /* time spent inside jemalloc */
     gboolean refreshed;
     gboolean printed; /* the arenas are read from jemalloc's JSON */
 } Take;
@@ -361,43 +371,48 @@ class_used(StatsScope scope, const StatsValues *row)
 
 /* Takes ownership of BATCH. */
 static gboolean
-take_kind(Take *take, const ClassKind *kind, Batch *batch, guint count, StatsArena *arena, GError **error)
+take_kind(Take *take, const Classes *classes, Batch *batch, StatsArena *arena, GError **error)
 {
-    g_autofree guint64 *rows = read_rows(take, batch, 0, count, error);
-    StatsTable **table = kind->scope == STATS_SCOPE_BIN ? &arena->bins : &arena->large;
+    const StatsScope scope = classes->kind->scope;
+    g_autofree guint64 *rows = read_rows(take, batch, 0, classes->count, error);
+    StatsTable **table = scope == STATS_SCOPE_BIN ? &arena->bins : &arena->large;
     if (rows != NULL && *table == NULL)
-        *table = stats_table_new(kind->scope);
-    for (guint i = 0; rows != NULL && i < count; i++) {
+        *table = stats_table_new(scope);
+    for (guint i = 0; rows != NULL && i < classes->count; i++) {
         StatsValues *row = stats_table_add(*table, NULL);
         row_take(batch, rows + (gsize)i * (1 + batch->n), row);
-        if (!class_used(kind->scope, row))
+        if (!class_used(scope, row))
             (*table)->count--;
     }
     batch_clear(batch);
     return rows != NULL;
 }
 
-static gboolean
-count_classes(Take *take, const ClassKind *kind, guint *count)
+/* Asks for their number once: it is the same in all arenas. */
+static const Classes *
+classes_of(Take *take, StatsScope scope)
 {
-    guint64 all;
-    if (!read_one(take, kind->count, &all))
-        return FALSE;
-    *count = (guint)MIN(all, CLASSES_MAX);
-    return all > 0;
+    Classes *classes = &take->classes[scope];
+    for (gsize i = 0; !classes->sought && classes->kind == NULL && i < G_N_ELEMENTS(class_kinds); i++) {
+        guint64 count;
+        if (class_kinds[i].scope == scope && read_one(take, class_kinds[i].count, &count) && count > 0)
+            *classes = (Classes){.kind = &class_kinds[i], .count = (guint)MIN(count, STATS_CLASSES_MAX)};
+    }
+    classes->sought = TRUE;
+    return classes;
 }
 
 static gboolean
 take_classes(Take *take, guint number, guint index, GError **error)
 {
     StatsArena *arena = stats_sample_find(take->sample, index);
-    for (gsize i = 0; arena != NULL && i < G_N_ELEMENTS(class_kinds); i++) {
-        guint count;
+    for (gsize i = 0; arena != NULL && i < G_N_ELEMENTS(class_scopes); i++) {
+        const Classes *classes = classes_of(take, class_scopes[i]);
         Batch batch = {0};
-        if (!count_classes(take, &class_kinds[i], &count))
+        if (classes->kind == NULL)
             continue;
-        class_batch(&batch, &class_kinds[i], number);
-        if (!take_kind(take, &class_kinds[i], &batch, count, arena, error))
+        class_batch(&batch, classes->kind, number);
+        if (!take_kind(take, classes, &batch, arena, error))
             return FALSE;
     }
     return TRUE;
@@ -407,13 +422,64 @@ static gboolean
 take_slabs(Take *take, GError **error)
 {
     StatsArena *arena = stats_sample_find(take->sample, STATS_ARENA_MERGED);
-    const ClassKind *kind = &class_kinds[SMALL_CLASSES];
-    guint count;
+    const Classes *classes = classes_of(take, STATS_SCOPE_BIN);
     Batch batch = {0};
-    if (arena == NULL || !count_classes(take, kind, &count))
+    if (arena == NULL || classes->kind == NULL)
         return TRUE;
-    slab_batch(&batch, kind, merged_number(take));
-    return take_kind(take, kind, &batch, count, arena, error);
+    slab_batch(&batch, classes->kind, merged_number(take));
+    return take_kind(take, classes, &batch, arena, error);
+}
+
+/* The rows that one arena may have. */
+static guint
+class_rows(Take *take)
+{
+    guint rows = 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(class_scopes); i++)
+        rows += classes_of(take, class_scopes[i])->count;
+    return rows;
+}
+
+/* Whether there is memory left for the size classes of ARENAS arenas. If so, they are charged to the user of the
+ * process until the sample is freed: several of his may be taken at once, or wait to be stored. */
+static gboolean
+charge_classes(Take *take, guint arenas)
+{
+    const uid_t account = account_of(target_user(take->live->target));
+    const guint64 rows = MIN((guint64)arenas * class_rows(take), STATS_ROWS_MAX);
+    stats_sample_charge(take->sample, account, rows * (1 + stats_scope_count(STATS_SCOPE_BIN)) * sizeof(uint64_t));
+    if (own_room_may_hold(own_room_held(account)))
+        return TRUE;
+    stats_sample_charge(take->sample, account, 0);
+    return FALSE;
+}
+
+static guint
+table_rows(const StatsTable *table)
+{
+    return table != NULL ? table->count : 0;
+}
+
+/* The size classes of each arena, as many as a sample may have. */
+static gboolean
+take_single_classes(Take *take, GError **error)
+{
+    StatsSample *sample = take->sample;
+    const guint count = stats_sample_arena_count(sample);
+    guint left = charge_classes(take, count) ? STATS_ROWS_MAX : 0;
+    for (guint i = 0; i < count; i++) {
+        const StatsArena *arena = sample->arenas->pdata[i];
+        if (left < class_rows(take)) {
+            sample->unread = count - i;
+            break;
+        }
+        if (!take_classes(take, arena->index, arena->index, error))
+            return FALSE;
+        left -= table_rows(arena->bins) + table_rows(arena->large);
+    }
+    if (sample->charged > 0)
+        stats_sample_charge(sample, sample->account, stats_sample_bytes(sample));
+    return TRUE;
 }
 
 /* Like print_arenas(), for the merged arena. */
@@ -435,14 +501,8 @@ take_all_classes(Take *take, GError **error)
         return FALSE;
     if ((take->live->parts & STATS_LIVE_SLABS) != 0 && !take_slabs(take, error))
         return FALSE;
-    gboolean single = (take->live->parts & STATS_LIVE_ARENA_CLASSES) != 0 && !take->printed;
-    guint count = single ? stats_sample_arena_count(take->sample) : 0;
-    for (guint i = 0; i < count; i++) {
-        const StatsArena *arena = take->sample->arenas->pdata[i];
-        if (!take_classes(take, arena->index, arena->index, error))
-            return FALSE;
-    }
-    return TRUE;
+    const gboolean single = (take->live->parts & STATS_LIVE_ARENA_CLASSES) != 0 && !take->printed;
+    return !single || take_single_classes(take, error);
 }
 
 static gboolean
@@ -512,8 +572,14 @@ print_arenas(Take *take)
         arena_limit(take) <= FEW_ARENAS)
         return FALSE;
     gint64 before = g_get_monotonic_time();
-    gboolean done =
-        printed_arenas(take->live->target, classes ? PRINTED_ARENAS_AND_CLASSES : PRINTED_ARENAS, take->sample);
+    const gboolean charged = classes && charge_classes(take, arena_limit(take));
+    gboolean done = charged && printed_arenas(take->live->target, PRINTED_ARENAS_AND_CLASSES, take->sample);
+    if (!done) {
+        done = printed_arenas(take->live->target, PRINTED_ARENAS, take->sample);
+        take->sample->unread = done && classes ? stats_sample_arena_count(take->sample) : 0;
+    }
+    if (charged)
+        stats_sample_charge(take->sample, take->sample->account, stats_sample_bytes(take->sample));
     take->spent_ns += (guint64)(g_get_monotonic_time() - before) * 1000;
     return done;
 }

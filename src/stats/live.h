@@ -28,8 +28,9 @@ StatsLive *stats_live_new(Target *target, StatsLiveParts parts, GError **error);
 void stats_live_free(StatsLive *live);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(StatsLive, stats_live_free)
 
-/* Takes a sample; sample.duration is the time it took. NULL with a TARGET_ERROR, or with STATS_ERROR_FORMAT if the
- * target's jemalloc was built without statistics. */
+/* Takes a sample; sample.duration is the time it took. If it would have more than STATS_ROWS_MAX rows of size classes
+ * of single arenas, or too little memory is left for them, those of some arenas are left out (stats_unread_notice()).
+ * NULL with a TARGET_ERROR, or with STATS_ERROR_FORMAT if the target's jemalloc was built without statistics. */
 StatsSample *stats_live_sample(StatsLive *live, GError **error);
 
 #endif

@@ -18,6 +18,7 @@
 enum {
     PIECE_MAX = 64 * 1024,          /* bytes per message */
     SAMPLE_MAX = 256 * 1024 * 1024, /* bytes; with 512 arenas and all their classes a sample has 15 MiB */
+    LIMITED_MAX = 64 * 1024 * 1024, /* with STATS_ROWS_MAX rows */
     DEADLINE_S = 60,
 };
 
@@ -25,6 +26,7 @@ static const guint64 max_memory = G_GUINT64_CONSTANT(4) << 30; /* address space,
 
 typedef enum {
     LOG_FEED,   /* to the child: the next bytes */
+    LOG_LIMIT,  /* to the child, first: the rows of files, without an answer */
     LOG_READ,   /* to the child: a file to read to its end, and its name */
     LOG_PIECE,  /* from the child: a part of a sample, more follows */
     LOG_SAMPLE, /* from the child: the end of a sample */
@@ -36,6 +38,7 @@ struct LogReader {
     StatsSampleFunc func;
     gpointer data;
     Peer peer;
+    guint64 rows;     /* of log_reader_limit(); 0: any number */
     guint deadline_s; /* for an answer, and for all answers to one piece; 0: none */
     guint seconds;    /* of the child's processor time; 0: as the sandbox allows */
     gboolean waits;   /* it reads a file, which may not answer */
@@ -78,6 +81,7 @@ work(int socket)
 {
     g_autofree char *body = g_malloc0(PIECE_MAX + 1);
     g_autoptr(StatsReader) reader = stats_reader_new(say_sample, &socket);
+    guint64 rows = 0;
     for (;;) {
         LogKind kind;
         StatsReport report = {0};
@@ -86,7 +90,11 @@ work(int socket)
         if (!parcel_receive(socket, &parcel))
             return;
         body[parcel.body_length] = '\0';
-        const StatsFile file = {.path = body, .fd = parcel.fd};
+        if (kind == LOG_LIMIT) {
+            memcpy(&rows, body, sizeof(rows));
+            continue;
+        }
+        const StatsFile file = {.path = body, .fd = parcel.fd, .rows = rows};
         gboolean fine = kind == LOG_READ ? stats_read_file(&file, say_sample, &socket, &report, &failure)
                                          : stats_reader_feed(reader, body, parcel.body_length, &failure);
         say_ending(socket, fine, &report, failure);
@@ -164,6 +172,7 @@ static gboolean
 take_answers(LogReader *reader, StatsReport *report, GError **error)
 {
     const gint64 until = g_get_monotonic_time() + reader->deadline_s * G_USEC_PER_SEC;
+    const gsize most = reader->rows > 0 ? LIMITED_MAX : SAMPLE_MAX;
     g_autofree char *body = g_malloc(PIECE_MAX + 1);
     g_autoptr(GByteArray) sample = g_byte_array_new();
     g_autoptr(FileWaits) waits = reader->waits ? file_waits_new(reader->peer.pid, NULL, 0) : NULL;
@@ -181,7 +190,7 @@ take_answers(LogReader *reader, StatsReport *report, GError **error)
             return take_ending(reader, body, parcel.body_length, report, error);
         if (kind == LOG_FAILED)
             return take_failure(body, parcel.body_length, error);
-        if (sample->len + parcel.body_length > SAMPLE_MAX || (kind != LOG_PIECE && kind != LOG_SAMPLE))
+        if (sample->len + parcel.body_length > most || (kind != LOG_PIECE && kind != LOG_SAMPLE))
             return break_off(reader, error);
         g_byte_array_append(sample, (const guint8 *)body, (guint)parcel.body_length);
         if (kind == LOG_PIECE)
@@ -202,7 +211,8 @@ start(LogReader *reader, GError **error)
         return FALSE;
     setsockopt(reader->peer.socket, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof(deadline));
     setsockopt(reader->peer.socket, SOL_SOCKET, SO_SNDTIMEO, &deadline, sizeof(deadline));
-    return TRUE;
+    return reader->rows == 0 || say(reader->peer.socket, LOG_LIMIT, &reader->rows, sizeof(reader->rows)) ||
+           break_off(reader, error);
 }
 
 static gboolean
@@ -223,6 +233,12 @@ log_reader_new(StatsSampleFunc func, gpointer data)
     LogReader *reader = g_new0(LogReader, 1);
     *reader = (LogReader){.func = func, .data = data, .deadline_s = DEADLINE_S};
     return reader;
+}
+
+void
+log_reader_limit(LogReader *reader, guint64 rows)
+{
+    reader->rows = rows;
 }
 
 void

@@ -15,6 +15,9 @@ LogReader *log_reader_new(StatsSampleFunc func, gpointer data);
 void log_reader_free(LogReader *reader);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LogReader, log_reader_free)
 
+/* Before anything is read: stats_reader_limit() for log_reader_read_fd(). */
+void log_reader_limit(LogReader *reader, guint64 rows);
+
 /* Like stats_reader_feed(). Also fails if the child cannot be started, dies, or takes over a minute for 64 KiB; a new
  * child then reads the next piece, and an open snapshot is lost. */
 gboolean log_reader_feed(LogReader *reader, const char *bytes, gsize length, GError **error);

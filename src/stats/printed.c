@@ -43,6 +43,7 @@ printed_arenas(Target *target, PrintedParts parts, StatsSample *sample)
 
     if (fd < 0)
         return FALSE;
+    log_reader_limit(reader, STATS_ROWS_MAX);
     log_reader_read_fd(reader, fd, target_label(target), NULL);
     close(fd);
     return stats_sample_arena_count(sample) > 0;
@@ -71,6 +72,7 @@ printed_classes(Target *target, StatsSample *sample)
 
     if (fd < 0)
         return FALSE;
+    log_reader_limit(reader, STATS_ROWS_MAX);
     log_reader_read_fd(reader, fd, target_label(target), NULL);
     close(fd);
     return merged != NULL && merged->bins != NULL;

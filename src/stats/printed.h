@@ -14,8 +14,8 @@ typedef enum {
 
 /*
  * Adds PARTS, every arena of TARGET with or without size classes, to SAMPLE. FALSE, with SAMPLE unchanged, if the
- * target cannot print them (an old jemalloc, a sandbox). Values that the JSON lacks (docs/metrics.md) are absent. The
- * output is parsed by an unprivileged child and validated (log-reader.h).
+ * target cannot print them (an old jemalloc, a sandbox), or they have more than STATS_ROWS_MAX rows. Values that the
+ * JSON lacks (docs/metrics.md) are absent. The output is parsed by an unprivileged child and validated (log-reader.h).
  */
 gboolean printed_arenas(Target *target, PrintedParts parts, StatsSample *sample);
 

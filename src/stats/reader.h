@@ -48,6 +48,7 @@ int stats_open_file(const char *path, GError **error);
 typedef struct {
     const char *path; /* for messages */
     int fd;
+    guint64 rows; /* of stats_reader_limit(); 0: any number */
 } StatsFile;
 
 /* Reads FILE, plain or gzip, from its position to its end; it stays open. FALSE with STATS_ERROR_OVERFLOW: it is gzip

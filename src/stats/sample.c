@@ -2,6 +2,7 @@
 #include "stats/stats.h"
 
 #include "stats/intern.h"
+#include "target/own-room.h"
 
 #include <string.h>
 
@@ -143,6 +144,7 @@ stats_sample_unref(StatsSample *sample)
     g_free(sample->totals);
     stats_table_free(sample->mutexes);
     g_ptr_array_unref(sample->arenas);
+    stats_sample_charge(sample, sample->account, 0);
     g_free(sample);
 }
 
@@ -241,6 +243,27 @@ stats_sample_bytes(const StatsSample *sample)
                  table_bytes(arena->large) + table_bytes(arena->mutexes);
     }
     return bytes;
+}
+
+void
+stats_sample_charge(StatsSample *sample, uid_t account, guint64 bytes)
+{
+    if (sample->charged > 0)
+        own_room_hold(sample->account, -(gint64)sample->charged);
+    sample->account = account;
+    sample->charged = bytes;
+    if (bytes > 0)
+        own_room_hold(account, (gint64)bytes);
+}
+
+char *
+stats_unread_notice(const StatsSample *sample)
+{
+    if (sample->unread == 0)
+        return NULL;
+    return g_strdup_printf("the size classes of %u of %u arenas were left out: there are more than a sample may have, "
+                           "or too little memory is left for them",
+                           sample->unread, stats_sample_arena_count(sample));
 }
 
 guint

@@ -13,6 +13,7 @@
 
 #include <glib.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* The scope of a metric; each has its own array of values. */
 typedef enum {
@@ -98,6 +99,7 @@ StatsValues *stats_values_new(StatsScope scope);
 enum {
     STATS_CLASSES_MAX = 1024, /* per arena and kind */
     STATS_MUTEXES_MAX = 128,
+    STATS_ROWS_MAX = 1 << 18, /* of all tables of a sample: 1024 arenas have that many at most */
 };
 #define STATS_TOO_MANY_ROWS "it has more size classes and mutexes than are read"
 
@@ -160,6 +162,9 @@ typedef struct {
     StatsValues *totals; /* STATS_SCOPE_TOTALS, never NULL */
     StatsTable *mutexes; /* global ones; may be NULL */
     GPtrArray *arenas;   /* of StatsArena by ascending index: real arenas, then merged, then destroyed */
+    guint unread;        /* real arenas whose size classes were to be read and were left out */
+    uid_t account;       /* of stats_sample_charge() */
+    guint64 charged;
 } StatsSample;
 
 /* An empty sample: time and version unknown, everything absent. */
@@ -186,6 +191,13 @@ guint64 stats_sample_values(const StatsSample *sample);
 
 /* The memory that it has allocated, except for interned strings. */
 guint64 stats_sample_bytes(const StatsSample *sample);
+
+/* Counts BYTES, in place of an earlier number, as held by the outputs of ACCOUNT (target/own-room.h) for as long as
+ * SAMPLE exists. */
+void stats_sample_charge(StatsSample *sample, uid_t account, guint64 bytes);
+
+/* A sentence without a full stop, to be freed, if size classes were left out; otherwise NULL. */
+char *stats_unread_notice(const StatsSample *sample);
 
 typedef enum {
     STATS_DERIVE_PLAIN = 0,

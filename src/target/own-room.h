@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory that is left to this process for the outputs of targets. */
+/* The memory that is left to this process for the outputs of targets, and for samples of many size classes. */
 #ifndef JESCOPE_TARGET_OWN_ROOM_H
 #define JESCOPE_TARGET_OWN_ROOM_H
 

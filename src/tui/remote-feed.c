@@ -19,7 +19,6 @@ enum {
     REPORT_MS = 120000, /* for a dump or a report */
     ANSWER_MAX = 32 << 20,
     TARGETS_MAX = 4096, /* a server has up to 1024 per user */
-    ROWS_MAX = 1 << 18, /* classes of all arenas: 1024 arenas use that many at most */
 };
 
 /* Ids of internal requests, which are not questions. */
@@ -132,7 +131,7 @@ read_sample(Request *request, gsize length)
 {
     StatsReport report = {0};
     g_autoptr(StatsReader) reader = stats_reader_new(keep_sample, &request->sample);
-    stats_reader_limit(reader, ROWS_MAX);
+    stats_reader_limit(reader, STATS_ROWS_MAX);
     if (stats_reader_feed(reader, request->body, length, NULL))
         stats_reader_finish(reader, &report, NULL);
     if (report.why_left_out[0] != '\0')

@@ -741,6 +741,34 @@ test_wide_sample_after_many(void)
     fixture_remove(path);
 }
 
+/* Each of its values makes a column, which takes more than a hundred bytes while it is stored. */
+static void
+test_sample_of_many_values(void)
+{
+    enum { ARENAS = HISTORY_VALUES_MAX / STATS_CLASSES_MAX };
+    char *path = fixture_path();
+    g_autoptr(GError) error = NULL;
+    g_autoptr(History) history = fixture_open(path);
+    g_autoptr(StatsSample) sample = stats_sample_new(STATS_SOURCE_LIVE);
+    const gint64 life = fixture_begin(history, "large", 1);
+    sample->time_us = SOME_DAY;
+    for (guint i = 0; i <= ARENAS; i++) {
+        StatsArena *arena = stats_sample_arena(sample, i < ARENAS ? i : (guint)STATS_ARENA_MERGED);
+        stats_values_set(arena->values, STATS_ARENA_THREADS, 1);
+        arena->bins = stats_table_new(STATS_SCOPE_BIN);
+        for (guint k = 0; k < STATS_CLASSES_MAX; k++)
+            stats_values_set(stats_table_add(arena->bins, NULL), STATS_BIN_NMALLOC, 1);
+    }
+    g_assert_true(history_add(history, life, sample, HISTORY_EVERYTHING, &error));
+    g_assert_no_error(error);
+    g_autoptr(GPtrArray) samples = fixture_read(history, "large", HISTORY_ALL_TIME);
+    const StatsSample *stored = samples->pdata[0];
+    g_assert_cmpuint(stored->arenas->len, ==, ARENAS + 1);
+    g_assert_null(((const StatsArena *)stored->arenas->pdata[0])->bins);
+    g_assert_cmpuint(stats_sample_find(stored, STATS_ARENA_MERGED)->bins->count, ==, STATS_CLASSES_MAX);
+    fixture_remove(path);
+}
+
 static void
 test_any_number_of_names(void)
 {
@@ -843,6 +871,7 @@ main(int argc, char **argv)
     g_test_add_func("/history/max-bytes-is-shared", test_max_bytes_is_shared);
     g_test_add_func("/history/any-number-of-names", test_any_number_of_names);
     g_test_add_func("/history/wide-sample-after-many", test_wide_sample_after_many);
+    g_test_add_func("/history/sample-of-many-values", test_sample_of_many_values);
     g_test_add_func("/history/overlapping-blocks", test_overlapping_blocks);
     g_test_add_func("/history/targets-with-unprintable-names", test_targets_with_unprintable_names);
     g_test_add_func("/history/words-whose-numbers-collide", test_words_whose_numbers_collide);

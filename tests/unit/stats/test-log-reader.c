@@ -133,6 +133,26 @@ test_a_child_that_ends_is_replaced(void)
     g_assert_cmpuint(samples->len, ==, 2);
 }
 
+/* The child keeps it. */
+static void
+test_rows_are_bounded(void)
+{
+    enum { MOST = 2 };
+    for (guint most = MOST; most <= MOST + 1; most++) {
+        static const char json[] = "{\"jemalloc\":{\"stats\":{\"allocated\":1,\"active\":1},\"stats.arenas\":{\"0\":"
+                                   "{\"bins\":[{\"nmalloc\":1},{\"nmalloc\":1},{\"nmalloc\":1}]}}}}\n";
+        g_autoptr(GPtrArray) samples = new_samples();
+        g_autoptr(LogReader) reader = log_reader_new(keep, samples);
+        const int fd = memfd_create("statistics", MFD_CLOEXEC);
+        g_assert_cmpint(write(fd, json, strlen(json)), ==, strlen(json));
+        g_assert_cmpint(lseek(fd, 0, SEEK_SET), ==, 0);
+        log_reader_limit(reader, most);
+        g_assert_true(log_reader_read_fd(reader, fd, "it (7)", NULL));
+        g_assert_cmpuint(samples->len, ==, most - MOST);
+        close(fd);
+    }
+}
+
 /* A gzip stream that stands for more than INPUT_FILE_MAX_UNPACKED of text, of parts that do not refer to each other. */
 static int
 make_bomb(void)
@@ -210,6 +230,7 @@ main(int argc, char **argv)
     g_test_add_func("/stats/log-reader/any-bytes", test_any_bytes);
     g_test_add_func("/stats/log-reader/a-child-that-ends-is-replaced", test_a_child_that_ends_is_replaced);
     g_test_add_func("/stats/log-reader/unpacks-without-end", test_unpacks_without_end);
+    g_test_add_func("/stats/log-reader/rows-are-bounded", test_rows_are_bounded);
     g_test_add_func("/stats/log-reader/processor-time-for-another-user", test_processor_time_for_another_user);
     return g_test_run();
 }
