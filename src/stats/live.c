@@ -12,6 +12,7 @@
 enum {
     ARENAS_MAX = 4096,
     FEW_ARENAS = 8,
+    SAMPLE_S = 30, /* time limit; 1000 arenas with all their classes take 5 */
 };
 
 /* Controls that are read together, as a row of values. */
@@ -41,6 +42,7 @@ static const ClassKind class_kinds[] = {
 struct StatsLive {
     Target *target;
     StatsLiveParts parts;
+    gint64 limit_us;
     const char *version;
     gboolean merged_is_last; /* before 5.0 the merged arena's number is narenas */
     Batch totals;
@@ -154,14 +156,21 @@ typedef struct {
     StatsLive *live;
     StatsSample *sample;
     Classes classes[STATS_SCOPE_COUNT]; /* see classes_of() */
+    gint64 until;                       /* its end, as of target_wait_until() */
     guint64 spent_ns;                   /* time spent inside jemalloc */
     gboolean refreshed;
     gboolean printed; /* the arenas are read from jemalloc's JSON */
 } Take;
 
+/* A target chooses how many requests there are, and could answer each just in time. */
 static guint64 *
 read_rows(Take *take, const Batch *batch, guint first, guint count, GError **error)
 {
+    if (g_get_monotonic_time() >= take->until) {
+        g_set_error(error, TARGET_ERROR, OUTCOME_SILENT, "%s did not give all of its statistics in time",
+                    target_label(take->live->target));
+        return NULL;
+    }
     g_autofree guint64 *rows = g_new0(guint64, (gsize)count * (1 + batch->n));
     SampleRequest request = {
         .names = batch->names->str, .n = batch->n, .first = first, .count = count, .refresh = !take->refreshed};
@@ -609,8 +618,12 @@ StatsSample *
 stats_live_sample(StatsLive *live, GError **error)
 {
     g_autoptr(StatsSample) sample = stats_sample_new(STATS_SOURCE_LIVE);
-    Take take = {.live = live, .sample = sample};
-    if (!take_sample(&take, error))
+    const gint64 limit = target_waits_until(live->target), until = g_get_monotonic_time() + live->limit_us;
+    Take take = {.live = live, .sample = sample, .until = limit != 0 ? MIN(limit, until) : until};
+    target_wait_until(live->target, take.until);
+    const gboolean taken = take_sample(&take, error);
+    target_wait_until(live->target, limit);
+    if (!taken)
         return NULL;
     sample->time_us = g_get_real_time();
     sample->version = stats_intern_ref(live->version);
@@ -670,11 +683,18 @@ stats_live_new(Target *target, StatsLiveParts parts, GError **error)
     StatsLive *live = g_new0(StatsLive, 1);
     live->target = target;
     live->parts = parts;
+    live->limit_us = SAMPLE_S * G_USEC_PER_SEC;
     live->version = stats_intern(hello.jemalloc_version, strlen(hello.jemalloc_version));
     int major = atoi(hello.jemalloc_version);
     live->merged_is_last = major > 0 && major < 5;
     init_batches(live, (hello.flags & WIRE_FLAG_OPT_PROF) != 0);
     return live;
+}
+
+void
+stats_live_limit(StatsLive *live, gint64 us)
+{
+    live->limit_us = us;
 }
 
 void

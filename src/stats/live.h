@@ -30,7 +30,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(StatsLive, stats_live_free)
 
 /* Takes a sample; sample.duration is the time it took. If it would have more than STATS_ROWS_MAX rows of size classes
  * of single arenas, or too little memory is left for them, those of some arenas are left out (stats_unread_notice()).
- * NULL with a TARGET_ERROR, or with STATS_ERROR_FORMAT if the target's jemalloc was built without statistics. */
+ * NULL
+ * with a TARGET_ERROR, such as OUTCOME_SILENT after 30 s or target_wait_until(), or with STATS_ERROR_FORMAT if the
+ * target's jemalloc was built without statistics. */
 StatsSample *stats_live_sample(StatsLive *live, GError **error);
+
+/* Sets another time limit than 30 s. For tests. */
+void stats_live_limit(StatsLive *live, gint64 us);
 
 #endif

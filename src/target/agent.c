@@ -67,6 +67,7 @@ enum {
     MS = 1000,    /* microseconds of g_get_monotonic_time() in a millisecond */
     PATIENCE = 2, /* successive quick answers that may take their whole deadline */
     RECOVERY = 4, /* the allowance grows by this fraction of the time without a request */
+    ROW_US = MS,  /* of waiting for each row of a sample that are not charged to it; 64 controls take 0.1 ms */
 };
 
 static AgentTarget *
@@ -496,20 +497,35 @@ patience_max(const AgentTarget *agent)
 }
 
 /* A command sends many requests, and a target could delay each of them up to its deadline. So they share an allowance,
- * which recovers while no request is pending. */
+ * which recovers while no request is pending. Returns the end of a request that begins now and takes MS at most, of
+ * which FREE_US are not charged. */
+static gint64
+begin_quickly(AgentTarget *agent, guint ms, gint64 free_us)
+{
+    const gint64 now = g_get_monotonic_time();
+    agent->patience = MIN(agent->patience + (now - agent->rested) / RECOVERY, patience_max(agent));
+    agent->rested = now;
+    return now + MIN((gint64)ms * MS, MAX(agent->patience, 0) + free_us);
+}
+
+static void
+end_quickly(AgentTarget *agent, gint64 free_us)
+{
+    const gint64 begun = agent->rested;
+    agent->rested = g_get_monotonic_time();
+    agent->patience -= MAX(agent->rested - begun - free_us, 0);
+}
+
 static gboolean
 exchange_quickly(AgentTarget *agent, Exchange *exchange, GError **error)
 {
-    gint64 begun = g_get_monotonic_time();
-    agent->patience = MIN(agent->patience + (begun - agent->rested) / RECOVERY, patience_max(agent));
-    exchange->until = begun + MIN((gint64)exchange->deadline * MS, MAX(agent->patience, 0));
+    exchange->until = begin_quickly(agent, exchange->deadline, 0);
     gboolean answered = exchange_message(agent, exchange, error);
-    agent->rested = g_get_monotonic_time();
-    agent->patience -= agent->rested - begun;
+    end_quickly(agent, 0);
     return answered;
 }
 
-/* For long operations: a dump, a purge, many rows. */
+/* For long operations, such as a dump or a purge, and for the exchanges of a sample, which have one end. */
 static gboolean
 exchange_patiently(AgentTarget *agent, Exchange *exchange, GError **error)
 {
@@ -716,31 +732,38 @@ sample_some(AgentTarget *agent, Sampling *sampling, guint64 *rows, GError **erro
     return got;
 }
 
+/* Returns the number of rows that were taken: fewer than were asked for on error. */
+static guint
+sample_all(AgentTarget *agent, const SampleRequest *sample, Sampling *sampling, guint64 *rows, GError **error)
+{
+    guint done = 0;
+    while (done < sample->count) {
+        sampling->request.first = sample->first + done;
+        sampling->request.count = sample->count - done;
+        guint got = sample_some(agent, sampling, rows + (gsize)done * (1 + sample->n), error);
+        if (got == 0)
+            break;
+        done += got;
+        sampling->request.flags = 0;
+    }
+    return done;
+}
+
 static gboolean
 agent_sample(Target *target, const SampleRequest *sample, guint64 *rows, guint64 *spent_ns, GError **error)
 {
     AgentTarget *agent = agent_of(target);
     Sampling sampling = {
-        .request = {.flags = sample->refresh ? WIRE_SAMPLE_REFRESH : 0},
-        .n = sample->n,
-        .until = g_get_monotonic_time() + (gint64)target_time_limit(target, agent->deadlines.answer) * MS,
-        .spent_ns = spent_ns,
-    };
+        .request = {.flags = sample->refresh ? WIRE_SAMPLE_REFRESH : 0}, .n = sample->n, .spent_ns = spent_ns};
     gsize length = 0;
     for (guint i = 0; i < sample->n; i++)
         length += strlen(sample->names + length) + 1;
     g_return_val_if_fail(length < sizeof(sampling.request.names) && sample->n <= WIRE_SAMPLE_CONTROLS_MAX, FALSE);
     memcpy(sampling.request.names, sample->names, length);
-    for (guint done = 0; done < sample->count;) {
-        sampling.request.first = sample->first + done;
-        sampling.request.count = sample->count - done;
-        guint got = sample_some(agent, &sampling, rows + (gsize)done * (1 + sample->n), error);
-        if (got == 0)
-            return FALSE;
-        done += got;
-        sampling.request.flags = 0;
-    }
-    return TRUE;
+    sampling.until = begin_quickly(agent, target_time_limit(target, agent->deadlines.answer), sample->count * ROW_US);
+    const guint done = sample_all(agent, sample, &sampling, rows, error);
+    end_quickly(agent, done * ROW_US);
+    return done == sample->count;
 }
 
 static int

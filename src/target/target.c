@@ -191,6 +191,12 @@ target_wait_until(Target *target, gint64 until)
     target->until = until;
 }
 
+gint64
+target_waits_until(const Target *target)
+{
+    return target->until;
+}
+
 guint
 target_time_limit(const Target *target, guint ms)
 {

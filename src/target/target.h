@@ -100,6 +100,7 @@ int target_errno(const Target *target);
 /* From now on, no operation waits for TARGET after UNTIL, a g_get_monotonic_time(), even if its own time limit is
  * longer; 0: each up to its own. */
 void target_wait_until(Target *target, gint64 until);
+gint64 target_waits_until(const Target *target);
 
 /* Reads the target's identity and current state. */
 gboolean target_hello(Target *target, WireHelloReply *hello, GError **error);

@@ -62,9 +62,10 @@ test_as_many_as_a_large_machine_has(void)
     g_autoptr(FakeAgent) fake = fake_agent_new("", crowd_answer, &crowd);
     g_autoptr(Target) target = open_fake(fake);
     g_autoptr(GError) error = NULL;
-    g_autoptr(StatsLive) live = stats_live_new(target, STATS_LIVE_CLASSES | STATS_LIVE_ARENA_CLASSES, &error);
+    g_autoptr(StatsLive) live = stats_live_new(target, STATS_LIVE_ARENAS | STATS_LIVE_ARENA_CLASSES, &error);
     g_autoptr(StatsSample) sample = stats_live_sample(live, &error);
     g_assert_no_error(error);
+    g_assert_cmpuint(stats_sample_arena_count(sample), ==, crowd.arenas);
     g_assert_cmpuint(sample->unread, ==, 0);
     g_assert_null(stats_unread_notice(sample));
     g_assert_cmpuint(crowd.counts, ==, 2); /* bins and large ones, for all arenas together */
@@ -100,6 +101,30 @@ test_classes_are_charged(void)
     g_assert_cmpuint(own_room_held(account), ==, 0);
 }
 
+/* It would take more than a million exchanges, each of which is prompt. */
+static void
+test_one_deadline(void)
+{
+    Crowd crowd = {.arenas = 4096, .classes = STATS_CLASSES_MAX, .used = 0};
+    g_autoptr(FakeAgent) fake = fake_agent_new("", crowd_answer, &crowd);
+    g_autoptr(Target) target = open_fake(fake);
+    const gint64 later = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
+    enum { SOON_US = 20000 };
+    for (guint i = 0; i < 2; i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(StatsLive) live = stats_live_new(target, STATS_LIVE_ARENAS | STATS_LIVE_ARENA_CLASSES, &error);
+        /* Its own, or that of a command for all it does. */
+        const gint64 limit = i == 0 ? later : g_get_monotonic_time() + SOON_US;
+        if (i == 0)
+            stats_live_limit(live, SOON_US);
+        target_wait_until(target, limit);
+        g_assert_null(stats_live_sample(live, &error));
+        g_assert_error(error, TARGET_ERROR, OUTCOME_SILENT);
+        g_assert_cmpint(target_waits_until(target), ==, limit);
+        target_wait_until(target, 0);
+    }
+}
+
 int
 main(int argc, char **argv)
 {
@@ -107,5 +132,6 @@ main(int argc, char **argv)
     g_test_add_func("/stats/live/rows-are-bounded", test_rows_are_bounded);
     g_test_add_func("/stats/live/as-many-as-a-large-machine-has", test_as_many_as_a_large_machine_has);
     g_test_add_func("/stats/live/classes-are-charged", test_classes_are_charged);
+    g_test_add_func("/stats/live/one-deadline", test_one_deadline);
     return g_test_run();
 }

@@ -8,9 +8,11 @@ value_of(const Crowd *crowd, const char *name)
 {
     if (strstr(name, "narenas") != NULL)
         return crowd->arenas;
+    if (strstr(name, "*.") != NULL)
+        return crowd->used;
     return strstr(name, "nbins") != NULL || strstr(name, "nlextents") != NULL || strstr(name, "nlruns") != NULL
                ? crowd->classes
-               : crowd->used;
+               : 1;
 }
 
 ssize_t

@@ -8,7 +8,7 @@
 typedef struct {
     guint arenas;
     guint classes; /* of each kind */
-    guint used;    /* value of whatever else is asked for */
+    guint used;    /* value of whatever is asked of a class */
     guint counts;  /* requests for a number of classes */
 } Crowd;
 

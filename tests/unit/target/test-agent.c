@@ -503,6 +503,22 @@ test_slow_answers(void)
     g_assert_cmpint(answered, <, 20);
 }
 
+static void
+test_slow_samples(void)
+{
+    g_autoptr(FakeAgent) fake = fake_agent_new("", answer_slowly, NULL);
+    AgentDeadlines deadlines = {.connect = 1000, .answer = 1000, .output = 1000};
+    g_autoptr(Target) target = open_fake(fake, deadlines, NULL);
+    const SampleRequest request = {.names = "3.a\0", .n = 1, .count = 1};
+    guint64 row[2];
+    g_autoptr(GError) error = NULL;
+    int answered = 0;
+    while (answered < 200 && target_sample(target, &request, row, NULL, &error))
+        answered++;
+    g_assert_error(error, TARGET_ERROR, OUTCOME_SILENT);
+    g_assert_cmpint(answered, <, 20);
+}
+
 static ssize_t
 answer_output(const FakeRequest *request, FakeReply *reply, gpointer data)
 {
@@ -706,6 +722,7 @@ main(int argc, char **argv)
     g_test_add_func("/agent/hello-refused", test_hello_refused);
     g_test_add_func("/agent/contradiction", test_contradiction);
     g_test_add_func("/agent/slow-rows", test_slow_rows);
+    g_test_add_func("/agent/slow-samples", test_slow_samples);
     g_test_add_func("/agent/slow-answers", test_slow_answers);
     g_test_add_func("/agent/sparse-dump", test_sparse_dump);
     g_test_add_func("/agent/endless-dump", test_endless_dump);
