@@ -162,20 +162,32 @@ typedef struct {
     gboolean printed; /* the arenas are read from jemalloc's JSON */
 } Take;
 
+static void
+set_late(const Take *take, GError **error)
+{
+    g_set_error(error, TARGET_ERROR, OUTCOME_SILENT, "%s did not give all of its statistics in time",
+                target_label(take->live->target));
+}
+
 /* A target chooses how many requests there are, and could answer each just in time. */
 static guint64 *
 read_rows(Take *take, const Batch *batch, guint first, guint count, GError **error)
 {
+    g_autoptr(GError) cause = NULL;
     if (g_get_monotonic_time() >= take->until) {
-        g_set_error(error, TARGET_ERROR, OUTCOME_SILENT, "%s did not give all of its statistics in time",
-                    target_label(take->live->target));
+        set_late(take, error);
         return NULL;
     }
     g_autofree guint64 *rows = g_new0(guint64, (gsize)count * (1 + batch->n));
     SampleRequest request = {
         .names = batch->names->str, .n = batch->n, .first = first, .count = count, .refresh = !take->refreshed};
-    if (!target_sample(take->live->target, &request, rows, &take->spent_ns, error))
+    if (!target_sample(take->live->target, &request, rows, &take->spent_ns, &cause)) {
+        if (g_error_matches(cause, TARGET_ERROR, OUTCOME_SILENT) && g_get_monotonic_time() >= take->until)
+            set_late(take, error);
+        else
+            g_propagate_error(error, g_steal_pointer(&cause));
         return NULL;
+    }
     take->refreshed = TRUE;
     return g_steal_pointer(&rows);
 }
