@@ -28,6 +28,7 @@
 #include "agent/claim.h"
 #include "agent/debug.h"
 #include "agent/descriptor.h"
+#include "agent/float-state.h"
 #include "agent/listing.h"
 #include "agent/locate.h"
 #include "agent/sample.h"
@@ -228,6 +229,7 @@ serve_host(void)
 static void *
 run(void *unused)
 {
+    float_state_enter(); /* that of the thread that started this one is inherited */
     serve_host();
     if (!agent.guest.is_silent)
         claim_give();

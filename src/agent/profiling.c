@@ -63,13 +63,16 @@ read_active(const Profiling *profiling, const Allocator *allocator)
 }
 
 static int
-exchange_active(const Profiling *profiling, const Allocator *allocator, bool active, bool *old)
+exchange_active(Profiling *profiling, const Allocator *allocator, bool active, bool *old)
 {
     size_t size = sizeof(*old);
     if (!samples_itself(profiling, allocator))
         return allocator->mallctl("prof.active", old, &size, &active, sizeof(active));
     *old = sampler_is_active();
-    return active ? sampler_begin(allocator) : sampler_end(allocator);
+    const int error = active ? sampler_begin(allocator) : sampler_end(allocator);
+    if (error == ENOTSUP)
+        profiling->obstacle = WIRE_SAMPLER_NO_ENDS;
+    return error;
 }
 
 static void

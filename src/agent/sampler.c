@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sampler.h"
 
-#include "agent/debug.h"
+#include "agent/float-state.h"
 #include "agent/sampler-dump.h"
 #include "agent/sampler-ends.h"
 #include "agent/sampler-size.h"
@@ -68,9 +68,11 @@ static void
 draw_interval(SamplerThread *thread)
 {
     const uint32_t epoch = (uint32_t)atomic_load(&sampler.table.epoch);
+    const FloatState state = float_state_enter();
     atomic_store_explicit(&thread->remaining,
                           sampler_interval(sampler_epoch_lg(epoch), sampler_uniform(&sampler.table.random)),
                           memory_order_relaxed);
+    float_state_leave(state);
     atomic_store_explicit(&thread->epoch, epoch, memory_order_relaxed);
 }
 
@@ -168,7 +170,9 @@ take_sample(const Hit *hit, void *address, size_t size)
         UNWIND_HERE(&registers);
         birth.n = unwind_stack(&hit->memory->fixed->cache, &registers, hit->caller, frames, SAMPLER_FRAMES);
     }
+    const FloatState state = float_state_enter();
     sampler_table_add(&sampler.table, &birth);
+    float_state_leave(state);
     if (frames != NULL)
         atomic_flag_clear(&hit->memory->fixed->scratch_taken[place]);
     draw_interval(hit->thread);
@@ -212,7 +216,9 @@ __attribute__((noinline)) static void
 end_sample(void *address)
 {
     const int saved = errno;
+    const FloatState state = float_state_enter();
     sampler_table_remove(&sampler.table, (uintptr_t)address, now_ns);
+    float_state_leave(state);
     errno = saved;
 }
 
@@ -222,6 +228,15 @@ on_dalloc(void *extra, int call, void *address, uintptr_t arguments[3])
     const SamplerMemory *memory = atomic_load_explicit(&sampler.active, memory_order_acquire);
     if (memory != NULL && sampler_table_may_have(memory, (uintptr_t)address))
         end_sample(address);
+}
+
+static bool
+resize_sample(void *address, size_t size)
+{
+    const FloatState state = float_state_enter();
+    const bool was_sampled = sampler_table_resize(&sampler.table, (uintptr_t)address, size);
+    float_state_leave(state);
+    return was_sampled;
 }
 
 /*
@@ -237,8 +252,7 @@ on_expand(void *extra, int call, void *address, size_t old_size, size_t new_size
         return;
     hit.thread = place_of_thread(hit.memory);
     const bool reached = new_size > old_size && reaches_sample(hit.thread, new_size - old_size, &hit.epoch);
-    if (sampler_table_may_have(hit.memory, (uintptr_t)address) &&
-        sampler_table_resize(&sampler.table, (uintptr_t)address, new_size)) {
+    if (sampler_table_may_have(hit.memory, (uintptr_t)address) && resize_sample(address, new_size)) {
         if (reached)
             draw_interval(hit.thread);
     } else if (reached) {
@@ -337,11 +351,11 @@ sampler_begin(const Allocator *allocator)
         return 0;
     if (!learn_sizes(allocator))
         return ENOENT;
+    if (!sampler_ends_guard(allocator))
+        return ENOTSUP;
     SamplerMemory *memory = reserve(sampler.lg_memory);
     if (memory == NULL)
         return ENOMEM;
-    if (!sampler_ends_guard(allocator))
-        debug_log("threads that wait until they end are not forgotten by jemalloc", NULL, 0);
     give_back(); /* of another size */
     sampler.table.memory = memory;
     sampler.lg_memory = sampler.lg_memory_default;

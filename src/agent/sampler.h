@@ -22,7 +22,7 @@ WireSamplerObstacle sampler_obstacle(const Allocator *allocator);
 bool sampler_is_active(void);
 
 /* Starts sampling, without samples; no effect if it is active. Returns mallctl's error: EAGAIN if other hooks occupy
- * all places; or ENOMEM. */
+ * all places; or ENOMEM; or ENOTSUP if the ends of threads cannot be followed (sampler-ends.h). */
 int sampler_begin(const Allocator *allocator);
 
 /* Removes the hooks. The samples are kept unchanged for dumps for ten seconds. */

@@ -21,6 +21,9 @@ sampler_choice_needs(const WireHelloReply *hello)
         [WIRE_SAMPLER_NO_HOOKS] = "jescope's own sampler needs jemalloc 5.2.0 to 5.3.1",
         [WIRE_SAMPLER_NO_UNWINDER] = "jescope's own sampler needs glibc 2.35 or later on x86-64 or AArch64",
         [WIRE_SAMPLER_ODD_SIZES] = "jescope's own sampler does not know the size classes of this jemalloc",
+        [WIRE_SAMPLER_NO_ENDS] =
+            "jescope's own sampler cannot follow the ends of this program's threads, and would not be "
+            "safe in it",
         [WIRE_SAMPLER_NO_AGENT] = "jescope's own sampler must be inside the process; bring it in with 'jescope attach "
                                   "PID'",
     };

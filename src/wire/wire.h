@@ -144,6 +144,7 @@ typedef enum {
     WIRE_SAMPLER_NO_UNWINDER = 3, /* the C library is older than glibc 2.35, or the machine is not supported */
     WIRE_SAMPLER_ODD_SIZES = 4,   /* jemalloc's size classes are not the usual ones */
     WIRE_SAMPLER_NO_AGENT = 5,    /* the process is reached without an agent, and its jemalloc has hooks */
+    WIRE_SAMPLER_NO_ENDS = 6,     /* the ends of threads cannot be followed, which the first recording has shown */
 } WireSamplerObstacle;
 
 /* The state of the recording of jescope's sampler. */

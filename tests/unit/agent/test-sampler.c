@@ -10,9 +10,11 @@
 #include "fake-allocator.h"
 
 #include <errno.h>
+#include <fenv.h>
 #include <glib.h>
 #include <malloc.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -418,6 +420,25 @@ typedef struct {
     GString *dump;
 } Fixture;
 
+/* jemalloc's destructor of its per-thread data, which the agent looks for among all keys of the C library. */
+static void
+end_of_thread(void *value)
+{
+    (void)value;
+}
+
+static void
+have_thread_data(void)
+{
+    static gboolean is_there;
+    pthread_key_t key;
+    if (!is_there) {
+        is_there = TRUE;
+        g_assert_cmpint(pthread_key_create(&key, end_of_thread), ==, 0);
+        g_assert_cmpint(pthread_setspecific(key, &fake), ==, 0);
+    }
+}
+
 static void
 set_up(Fixture *fixture, gconstpointer unused)
 {
@@ -509,9 +530,20 @@ release_block(uintptr_t address)
     fake.hooks.dalloc(NULL, 0, (void *)address, arguments);
 }
 
+/* A thread that ends would crash the program. The first test with hooks, since what is found stays. */
+static void
+test_refuses_where_ends_are_not_seen(Fixture *fixture, gconstpointer unused)
+{
+    g_assert_cmpint(ask_ctl(fixture, "prof.active", WIRE_TYPE_BOOL, WIRE_CTL_WRITE, 1), ==, WIRE_STATUS_CONTROL_FAILED);
+    g_assert_cmpuint(fake.n_hooks, ==, 0);
+    g_assert_cmpuint(flags_of(fixture) & WIRE_FLAG_SAMPLER_READY, ==, 0);
+    g_assert_cmpuint(fixture->answer.hello.sampler_obstacle, ==, WIRE_SAMPLER_NO_ENDS);
+}
+
 static void
 test_serves_where_jemalloc_cannot(Fixture *fixture, gconstpointer unused)
 {
+    have_thread_data();
     const guint32 serves = WIRE_FLAG_SAMPLER_READY | WIRE_FLAG_SAMPLER_SERVES;
     g_assert_cmpuint(flags_of(fixture) & serves, ==, serves);
     g_assert_cmpint(ask_ctl(fixture, "prof.active", WIRE_TYPE_BOOL, WIRE_CTL_READ | WIRE_CTL_WRITE, 1), ==,
@@ -716,11 +748,14 @@ test_reset_discards(Fixture *fixture, gconstpointer unused)
     g_assert_nonnull(strstr(text, "  t*: 0: 0 [0: 0]\n"));
 }
 
-/* In a hook nothing but its results changes: errno stays, and its own stack begins with jemalloc's frames. */
+/* In a hook nothing but its results changes: errno and the state of floating-point arithmetic stay, whose traps a
+ * program may have enabled, and its own stack begins with jemalloc's frames. */
 static void
 test_a_hook_is_a_guest(Fixture *fixture, gconstpointer unused)
 {
     g_assert_cmpint(ask_lease(fixture, 0, 1), ==, WIRE_STATUS_OK);
+    feclearexcept(FE_ALL_EXCEPT);
+    feenableexcept(FE_ALL_EXCEPT);
     const struct mallinfo2 before = mallinfo2();
     for (guint i = 0; i < 1000; i++) {
         errno = ERANGE;
@@ -732,6 +767,8 @@ test_a_hook_is_a_guest(Fixture *fixture, gconstpointer unused)
         release_block(0x10000 + (i << 12));
         g_assert_cmpint(errno, ==, EDOM);
     }
+    g_assert_cmpint(fetestexcept(FE_ALL_EXCEPT), ==, 0);
+    fedisableexcept(FE_ALL_EXCEPT);
     const struct mallinfo2 after = mallinfo2();
     g_assert_cmpuint(after.uordblks, ==, before.uordblks);
     g_autofree char *text = dump(fixture);
@@ -759,6 +796,7 @@ main(int argc, char **argv)
     g_test_add_func("/agent/sampler/memory-is-laid-out", test_memory_is_laid_out);
     g_test_add_func("/agent/sampler/no-room-for-stacks", test_no_room_for_stacks);
 #define ADD(name, function) g_test_add("/agent/sampler/" name, Fixture, NULL, set_up, function, tear_down)
+    ADD("ends-that-are-not-seen", test_refuses_where_ends_are_not_seen);
     ADD("serves-where-jemalloc-cannot", test_serves_where_jemalloc_cannot);
     ADD("leases", test_leases);
     ADD("beside-the-profiler", test_beside_the_profiler);
