@@ -11,8 +11,52 @@ static const char *const holders[C_LIBRARY_HOLDERS] = {
     "setresuid", "setresgid", "setgroups", "pthread_create", "dl_iterate_phdr", "dlclose",
 };
 
-static const char *const allocators[] = {"malloc",        "calloc",         "realloc",  "free",
-                                         "aligned_alloc", "posix_memalign", "memalign", "valloc"};
+static const char *const called[] = {
+    "malloc",
+    "calloc",
+    "realloc",
+    "free",
+    "aligned_alloc",
+    "posix_memalign",
+    "memalign",
+    "valloc",
+    "mmap",
+    "mmap64",
+    "munmap",
+    "mprotect",
+    "madvise",
+    "sbrk",
+    "open",
+    "open64",
+    "openat",
+    "creat",
+    "read",
+    "write",
+    "close",
+    "readlink",
+    "pthread_create",
+    "pthread_mutex_lock",
+    "pthread_mutex_trylock",
+    "pthread_mutex_unlock",
+    "pthread_cond_wait",
+    "pthread_key_create",
+    "pthread_setspecific",
+    "pthread_sigmask",
+    "clock_gettime",
+    "gettimeofday",
+    "sched_yield",
+    "syscall",
+    "sysconf",
+    "getenv",
+    "secure_getenv",
+    "dl_iterate_phdr",
+    "dladdr",
+    "dlopen",
+    "dlsym",
+};
+
+/* Before glibc 2.34, they were objects of their own. */
+static const char *const parts[] = {"ld-", "libc.", "libc-", "libpthread", "libdl", "librt"};
 
 static void
 find_functions(const Dynamic *library, const char *const *names, guint n, FunctionRange *ranges)
@@ -42,19 +86,46 @@ c_library_find(const AddressSpace *space, CLibrary *library)
     }
 }
 
+static gboolean
+is_part(const LoadedObject *object)
+{
+    g_autofree char *name = mapping_name(object->first);
+    for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+        if (g_str_has_prefix(name, parts[i]))
+            return TRUE;
+    return FALSE;
+}
+
+static void
+add_code(const AddressSpace *space, const LoadedObject *object, GArray *found)
+{
+    for (guint i = 0; i < space->mappings->len; i++) {
+        const Mapping *mapping = &g_array_index(space->mappings, Mapping, i);
+        const FunctionRange range = {mapping->start, mapping->end};
+        if ((mapping->flags & MAPPING_EXECUTE) != 0 && address_space_first(space, mapping) == object->first)
+            g_array_append_val(found, range);
+    }
+}
+
 GArray *
-c_library_find_allocators(const AddressSpace *space)
+c_library_find_replaced(const AddressSpace *space)
 {
     GArray *found = g_array_new(FALSE, FALSE, sizeof(FunctionRange));
     g_autoptr(GArray) objects = loaded_objects(space);
     for (guint i = 0; i < objects->len; i++) {
-        FunctionRange ranges[G_N_ELEMENTS(allocators)];
+        const LoadedObject *object = &g_array_index(objects, LoadedObject, i);
+        FunctionRange ranges[G_N_ELEMENTS(called)];
+        gboolean replaces = FALSE;
         Dynamic dynamic;
-        if (!loaded_dynamic(space, &g_array_index(objects, LoadedObject, i), &dynamic) ||
-            dynamic_function(&dynamic, "__errno_location") != 0)
+        if (is_part(object) || !loaded_dynamic(space, object, &dynamic))
             continue;
-        find_functions(&dynamic, allocators, G_N_ELEMENTS(allocators), ranges);
-        g_array_append_vals(found, ranges, G_N_ELEMENTS(ranges));
+        find_functions(&dynamic, called, G_N_ELEMENTS(called), ranges);
+        for (guint n = 0; n < G_N_ELEMENTS(called); n++)
+            replaces = replaces || ranges[n].start != 0;
+        if (object->program)
+            g_array_append_vals(found, ranges, G_N_ELEMENTS(ranges));
+        else if (replaces)
+            add_code(space, object, found);
     }
     return found;
 }

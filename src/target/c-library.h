@@ -22,9 +22,9 @@ typedef struct {
 /* Sets *LIBRARY; all zero for a static executable. */
 void c_library_find(const AddressSpace *space, CLibrary *library);
 
-/* The functions by which dlopen() and pthread_create() allocate memory, in each object that exports them, except the C
- * library: an array of FunctionRange. What the program has in place of jemalloc's, such as a wrapper that keeps a log,
- * may have locks of its own. */
-GArray *c_library_find_allocators(const AddressSpace *space);
+/* Code that the program has in place of the C library's, of functions that jemalloc, the loader or the agent call: an
+ * array of FunctionRange. It may have locks of its own, as in a wrapper that keeps a log. All code of a library that
+ * replaces one, since its locks may be of all its functions; of the executable the functions themselves. */
+GArray *c_library_find_replaced(const AddressSpace *space);
 
 #endif

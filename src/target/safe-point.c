@@ -115,12 +115,17 @@ safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrar
 }
 
 void
-safe_points_avoid_holders(SafePoints *points, const CLibrary *library, const GArray *allocators)
+safe_points_avoid_holders(SafePoints *points, const CLibrary *library)
 {
     for (guint i = 0; i < C_LIBRARY_HOLDERS; i++)
         add_range(points, library->holders[i].start, library->holders[i].end, SAFE_POINT_IN_HOLDER);
-    for (guint i = 0; i < allocators->len; i++) {
-        const FunctionRange *range = &g_array_index(allocators, FunctionRange, i);
+}
+
+void
+safe_points_avoid_replaced(SafePoints *points, const GArray *replaced)
+{
+    for (guint i = 0; i < replaced->len; i++) {
+        const FunctionRange *range = &g_array_index(replaced, FunctionRange, i);
         add_range(points, range->start, range->end, SAFE_POINT_IN_WRAPPER);
     }
 }

@@ -15,7 +15,7 @@ typedef enum {
     SAFE_POINT_IN_LOADER,   /* ADDRESS is in the dynamic loader */
     SAFE_POINT_IN_FORK,     /* ADDRESS is in fork(), which runs handlers */
     SAFE_POINT_IN_HOLDER,   /* ADDRESS is in a function of the C library that may hold one of its locks */
-    SAFE_POINT_IN_WRAPPER,  /* ADDRESS is in a function of the program's in place of malloc() or the like */
+    SAFE_POINT_IN_WRAPPER,  /* ADDRESS is in code of the program's that replaces functions of the C library */
     SAFE_POINT_IN_JEMALLOC, /* ADDRESS is in jemalloc */
     SAFE_POINT_IN_HANDLER,  /* it runs a signal handler */
     SAFE_POINT_NO_WAIT,     /* it is not waiting in a system call for an external event */
@@ -41,9 +41,11 @@ void safe_points_free(SafePoints *points);
 /* Excludes threads in code from START to END, which is jemalloc's. */
 void safe_points_avoid(SafePoints *points, guint64 start, guint64 end);
 
-/* Excludes threads in functions that may hold a lock which dlopen() and pthread_create() take: of the C library, and in
- * ALLOCATORS, of c_library_find_allocators(). */
-void safe_points_avoid_holders(SafePoints *points, const CLibrary *library, const GArray *allocators);
+/* Excludes threads in functions of the C library that may hold a lock which dlopen() and pthread_create() take. */
+void safe_points_avoid_holders(SafePoints *points, const CLibrary *library);
+
+/* Excludes threads in REPLACED, of c_library_find_replaced(). */
+void safe_points_avoid_replaced(SafePoints *points, const GArray *replaced);
 
 /* Like tracee_require_foreign_wait() and tracee_require_wait(). */
 void safe_points_require_foreign_wait(SafePoints *points);

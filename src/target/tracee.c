@@ -125,6 +125,8 @@ tracee_new(const Process *process, GError **error)
         return NULL;
     c_library_find(tracee->space, &tracee->library);
     tracee->points = safe_points_new(tracee->space, &tracee->code, &tracee->library);
+    g_autoptr(GArray) replaced = c_library_find_replaced(tracee->space);
+    safe_points_avoid_replaced(tracee->points, replaced);
     tracee->of_filtered = obstacle_may_suspend_seccomp() ? TRACED_FILTER_SUSPENDED : TRACED_FILTERED;
     return g_steal_pointer(&tracee);
 }
@@ -169,8 +171,7 @@ void
 tracee_require_wait(Tracee *tracee)
 {
     tracee->must_wait = TRUE;
-    g_autoptr(GArray) allocators = c_library_find_allocators(tracee->space);
-    safe_points_avoid_holders(tracee->points, &tracee->library, allocators);
+    safe_points_avoid_holders(tracee->points, &tracee->library);
 }
 
 void
