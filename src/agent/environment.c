@@ -141,6 +141,8 @@ environment_read(Environment *environment)
     const char *state = getenv("JESCOPE");
     const char *only = getenv("JESCOPE_ONLY");
     environment->wanted = (state == NULL || strcmp(state, "off") != 0) && (only == NULL || is_listed(only));
+    const char *children = getenv("JESCOPE_CHILDREN");
+    environment->childless = children != NULL && strcmp(children, "off") == 0;
     const char *debug = getenv("JESCOPE_DEBUG");
     environment->debug = debug != NULL && debug[0] != '\0' && strcmp(debug, "0") != 0;
     const char *sampler = getenv(WIRE_SAMPLER_VARIABLE);
@@ -155,7 +157,7 @@ environment_read(Environment *environment)
 bool
 environment_given(Environment *environment, const char *socket_directory, const char *runtime_directory)
 {
-    Environment given = {.wanted = true, .debug = environment->debug};
+    Environment given = {.wanted = true, .childless = environment->childless, .debug = environment->debug};
     if (getauxval(AT_SECURE) == 0 && (!copy_directory(given.socket_directory, socket_directory) ||
                                       !copy_directory(given.runtime_directory, runtime_directory)))
         return false;

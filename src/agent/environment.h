@@ -4,6 +4,7 @@
  *
  *   JESCOPE=off              do nothing at all
  *   JESCOPE_ONLY=NAME,NAME   do nothing except in these programs
+ *   JESCOPE_CHILDREN=off     no thread, and so no agent, in forked children
  *   JESCOPE_SOCKET_DIR=DIR   where the socket goes, and nowhere else
  *   XDG_RUNTIME_DIR=DIR      otherwise it goes to DIR/jescope if DIR is the process's user's, or to /tmp/.jescope-UID
  *   JESCOPE_DEBUG=1           report problems on stderr
@@ -30,6 +31,7 @@ typedef struct {
 
 typedef struct {
     bool wanted;
+    bool childless; /* without an agent in forked children */
     bool debug;
     bool is_silent;   /* no socket: an option of a program that links libjescope */
     bool bad_sampler; /* JESCOPE_SAMPLER is invalid and ignored */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of floating-point arithmetic (SSE, or AArch64's FP) in a thread of the program: rounding, the traps that the
- * program has enabled and the flags that it tests are its own. Between entering and leaving there must be a call of a
- * function in another file, so that the compiler moves no arithmetic across.
+ * The state of floating-point arithmetic (SSE, or AArch64's FP) in a thread of the program: rounding, the traps that
+ * the program has enabled and the flags that it tests are its own. Between entering and leaving there must be a call of
+ * a function in another file, so that the compiler moves no arithmetic across.
  */
 #ifndef JESCOPE_AGENT_FLOAT_STATE_H
 #define JESCOPE_AGENT_FLOAT_STATE_H

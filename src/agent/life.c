@@ -296,7 +296,8 @@ restart_in_child(void)
     int saved = errno;
     /* Both handlers may be registered: the first call is enough. */
     if (agent.owner != getpid()) {
-        bool keeps_serving = agent.serving && !agent.guest.leaves && agent.finding != ABSENT;
+        bool keeps_serving =
+            agent.serving && !agent.guest.leaves && agent.finding != ABSENT && !agent.environment.childless;
         agent.owner = getpid();
         agent.in_child = true;
         agent.serving = agent.to_join = agent.stopping = false;

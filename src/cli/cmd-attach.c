@@ -70,7 +70,7 @@ const Command cmd_attach = {
         "built for; the other commands reach those without it.\n"
         "\n"
         "The socket directory is, in order: the target's JESCOPE_SOCKET_DIR, jescope's own, the default. JESCOPE=off "
-        "in TARGET's environment is respected; JESCOPE_ONLY is ignored.",
+        "and JESCOPE_CHILDREN=off in TARGET's environment are respected; JESCOPE_ONLY is ignored.",
     .examples = examples,
     .options = options,
     .operand = OPERAND_TARGET,

@@ -54,6 +54,15 @@ def test_a_forked_child_has_a_socket_of_its_own_and_the_parent_keeps_its(start):
     assert parent.client().greeting.pid == parent.pid
 
 
+def test_children_without_an_agent(start):
+    """For workers that confine themselves: a thread keeps the rights that its process had before."""
+    parent = start(env={"JESCOPE_CHILDREN": "off"})
+    child = int(parent.ask("fork"))
+    assert list(threads(child)) == [child]
+    assert parent.client().greeting.pid == parent.pid
+    assert parent.ask("reap") == "0"
+
+
 def test_a_child_does_not_answer_for_its_parent(start):
     parent = start()
     with parent.client() as client:

@@ -4,8 +4,8 @@
 #include <glib.h>
 #include <string.h>
 
-static const char *const variables[] = {"JESCOPE",     "JESCOPE_ONLY",      "JESCOPE_DEBUG",  "JESCOPE_SOCKET_DIR",
-                                        "MALLOC_CONF", "_RJEM_MALLOC_CONF", "XDG_RUNTIME_DIR"};
+static const char *const variables[] = {"JESCOPE",          "JESCOPE_ONLY", "JESCOPE_DEBUG",     "JESCOPE_SOCKET_DIR",
+                                        "JESCOPE_CHILDREN", "MALLOC_CONF",  "_RJEM_MALLOC_CONF", "XDG_RUNTIME_DIR"};
 
 static Environment
 read_with(const char *name, const char *value)
@@ -34,6 +34,17 @@ test_off(void)
 {
     g_assert_false(read_with("JESCOPE", "off").wanted);
     g_assert_true(read_with("JESCOPE", "on").wanted);
+}
+
+static void
+test_without_children(void)
+{
+    g_assert_false(read_with(NULL, NULL).childless);
+    g_assert_false(read_with("JESCOPE_CHILDREN", "on").childless);
+    Environment environment = read_with("JESCOPE_CHILDREN", "off");
+    g_assert_true(environment.wanted && environment.childless);
+    g_assert_true(environment_given(&environment, NULL, NULL));
+    g_assert_true(environment.childless);
 }
 
 static void
@@ -134,6 +145,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/agent/environment/defaults", test_defaults);
     g_test_add_func("/agent/environment/off", test_off);
+    g_test_add_func("/agent/environment/without-children", test_without_children);
     g_test_add_func("/agent/environment/only-some-programs", test_only_some_programs);
     g_test_add_func("/agent/environment/lists", test_lists);
     g_test_add_func("/agent/environment/remembers-what-jemalloc-was-told", test_remembers_what_jemalloc_was_told);
