@@ -166,6 +166,62 @@ address_format(const Address *address)
     return g_strdup_printf(strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host, port_of(address));
 }
 
+gboolean
+address_other_of_localhost(const Address *address, Address *other)
+{
+    g_autofree char *host = address_format_host(address);
+    if (g_strcmp0(host, "127.0.0.1") == 0)
+        return parse_host("::1", port_of(address), other);
+    return g_strcmp0(host, "::1") == 0 && parse_host("127.0.0.1", port_of(address), other);
+}
+
+static gboolean
+is_every_address(const Address *address)
+{
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&address->socket;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&address->socket;
+    return address->socket.any.sa_family == AF_INET ? v4->sin_addr.s_addr == htonl(INADDR_ANY)
+                                                    : IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
+}
+
+gboolean
+address_covers(const Address *address, const Address *other)
+{
+    if (address_is_unix(address) || address_is_unix(other) || port_of(address) != port_of(other))
+        return FALSE;
+    g_autofree char *mine = address_format_host(address), *its = address_format_host(other);
+    return is_every_address(address) || strcmp(mine, its) == 0;
+}
+
+/* A sandbox may refuse the family, too, which others can use: its absence shows in /proc. */
+gboolean
+address_exists(const Address *address)
+{
+    Address probe;
+    g_autofree char *host = address_format_host(address);
+    int fd = socket(address->socket.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return address->socket.any.sa_family != AF_INET6 || errno != EAFNOSUPPORT ||
+               access("/proc/net/if_inet6", F_OK) == 0;
+    gboolean exists = host == NULL || !parse_host(host, 0, &probe) || bind(fd, &probe.socket.any, probe.size) == 0 ||
+                      errno != EADDRNOTAVAIL;
+    close(fd);
+    return exists;
+}
+
+gboolean
+address_is_of_our_network(int fd)
+{
+    guint64 its = 0, ours = 0;
+    socklen_t size = sizeof(its);
+    int own = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    gboolean known = own >= 0 && getsockopt(own, SOL_SOCKET, SO_NETNS_COOKIE, &ours, &size) == 0 &&
+                     getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &its, &size) == 0;
+    if (own >= 0)
+        close(own);
+    return known && its == ours;
+}
+
 /* Removes a socket file that a killed server has left, but not that of a running server. */
 static void
 remove_dead_socket(const Address *address)

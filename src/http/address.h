@@ -49,6 +49,19 @@ char *address_format(const Address *address);
  * as IPv4. */
 char *address_format_host(const Address *address);
 
+/* Sets *OTHER to the other address of the name "localhost" at the port of ADDRESS: [::1] for 127.0.0.1, and the other
+ * way round. FALSE for every other ADDRESS. */
+gboolean address_other_of_localhost(const Address *address, Address *other);
+
+/* Whether who listens on ADDRESS has OTHER, too: they are equal, or ADDRESS is every address of the port. */
+gboolean address_covers(const Address *address, const Address *other);
+
+/* Whether this machine has ADDRESS, so that a program could listen there. TRUE if unknown. */
+gboolean address_exists(const Address *address);
+
+/* Whether socket FD is of the network namespace of this process. FALSE if unknown. */
+gboolean address_is_of_our_network(int fd);
+
 /* Opens a listening socket, non-blocking and close-on-exec; -1 on error. A unix socket gets mode 0600 and replaces a
  * stale socket file. */
 int address_listen(const Address *address, GError **error);

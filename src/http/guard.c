@@ -13,12 +13,16 @@
 /* ---- Host ---- */
 
 static gboolean
-is_loopback_name(const char *name)
+is_localhost(const char *name)
+{
+    return g_ascii_strcasecmp(name, "localhost") == 0;
+}
+
+static gboolean
+is_loopback_address(const char *name)
 {
     struct in_addr v4;
     struct in6_addr v6;
-    if (g_ascii_strcasecmp(name, "localhost") == 0)
-        return TRUE;
     if (inet_pton(AF_INET, name, &v4) == 1)
         return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
     return inet_pton(AF_INET6, name, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
@@ -33,14 +37,28 @@ is_configured(const GuardRules *rules, const char *name)
     return FALSE;
 }
 
+/* Whether a page at NAME may be another user's, who listens at one of its addresses. With TLS, that user has no key. */
+static gboolean
+is_shared(const GuardRules *rules, const char *name, ExchangeListener listener)
+{
+    return rules->localhost_is_shared && (listener & (EXCHANGE_UNIX | EXCHANGE_TLS)) == 0 && is_localhost(name);
+}
+
+/* Whether NAME is one that every server has which only this machine can connect to. */
+static gboolean
+is_local_name(const GuardRules *rules, const char *name, ExchangeListener listener)
+{
+    return (listener & EXCHANGE_LOCAL) != 0 &&
+           (is_loopback_address(name) || (is_localhost(name) && !is_shared(rules, name, listener)));
+}
+
 gboolean
 guard_host_is_ours(const GuardRules *rules, const char *host, ExchangeListener listener, const char *local)
 {
     g_autofree char *name = authority_host(host);
     if (name == NULL)
         return FALSE;
-    return ((listener & EXCHANGE_LOCAL) != 0 && is_loopback_name(name)) || g_strcmp0(name, local) == 0 ||
-           is_configured(rules, name);
+    return is_local_name(rules, name, listener) || g_strcmp0(name, local) == 0 || is_configured(rules, name);
 }
 
 static Answer *
@@ -127,9 +145,20 @@ guard_cookie_name(const Exchange *exchange)
                            authority_port(host));
 }
 
+/* Whether the cookies of EXCHANGE may have been sent by another user's page. */
+static gboolean
+has_shared_cookies(const GuardRules *rules, const Exchange *exchange)
+{
+    const char *host = exchange_header(exchange, "Host");
+    g_autofree char *name = host != NULL ? authority_host(host) : NULL;
+    return name != NULL && is_shared(rules, name, exchange_listener(exchange)) && !is_configured(rules, name);
+}
+
 const Session *
 guard_session(const GuardRules *rules, const Exchange *exchange)
 {
+    if (has_shared_cookies(rules, exchange))
+        return NULL;
     g_autofree char *name = guard_cookie_name(exchange);
     g_autofree char *id = name != NULL ? sessions_id_of_cookie(exchange_header(exchange, "Cookie"), name) : NULL;
     return id != NULL && rules->sessions != NULL

@@ -8,7 +8,8 @@
  *   needs a token unless the rules say otherwise. A token that is sent applies everywhere, and an invalid one is
  *   refused.
  * - Without a token, Host must name this server: a page whose name was made to resolve to 127.0.0.1 (DNS rebinding)
- *   sends its own name.
+ *   sends its own name. "localhost" names it where no other user can listen at an address of this name and our port:
+ *   a page from there would be of our origin.
  * - A browser that has signed in sends a cookie, which is equivalent to the token used for signing in.
  * - A request for a change, with any method, is refused from a browser unless the browser reports that a page of this
  *   server caused it, or a token was sent. A request caused by another site is refused if it loads a part of a page,
@@ -27,6 +28,7 @@ typedef struct {
     const char *const *hosts;      /* further names of this server, NULL-terminated; may be NULL */
     gboolean local_needs_token;    /* also on loopback addresses and unix sockets */
     gboolean others_need_no_token; /* --insecure */
+    gboolean localhost_is_shared;  /* other users can listen at our ports of the name "localhost", which is not ours */
     gboolean local_is_trusted; /* --trust-local: every user of this machine may do everything on loopback addresses */
 } GuardRules;
 

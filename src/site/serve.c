@@ -30,6 +30,7 @@ struct Serve {
     Tokens *tokens;
     Tls *tls;
     char **hosts;
+    guint named; /* listeners that were named or given; further ones hold `localhost` */
     Site site;
     guint ending; /* the number of service and server still running */
     void (*stopped)(gpointer data);
@@ -111,6 +112,7 @@ set_site(Serve *serve, const ServeOptions *options)
         .sessions = serve->site.sessions,
         .hosts = (const char *const *)serve->hosts,
         .local_needs_token = options->require_token,
+        .localhost_is_shared = serve->site.rules.localhost_is_shared,
         .local_is_trusted = options->trust_local,
         .others_need_no_token = options->insecure && options->token_file == NULL,
     };
@@ -178,6 +180,62 @@ listen_everywhere(Serve *serve, const ServeOptions *options, GError **error)
     return named || given > 0 || add_default(serve, options, error);
 }
 
+/* ---- localhost ---- */
+
+static gboolean
+has_listener(const Serve *serve, const Address *wanted)
+{
+    const GArray *addresses = server_addresses(serve->server);
+    for (guint i = 0; i < addresses->len; i++)
+        if (address_covers(&g_array_index(addresses, Address, i), wanted))
+            return TRUE;
+    return FALSE;
+}
+
+/* Whether what this process listens on is on the machine of listener I: systemd may hand over a socket of another
+ * network namespace. */
+static gboolean
+is_in_our_network(const ServeOptions *options, guint i)
+{
+    guint given = options->descriptors != NULL ? options->descriptors->len : 0;
+    return i >= given || address_is_of_our_network(g_array_index(options->descriptors, int, i));
+}
+
+/* Listens on ADDRESS, too. FALSE if another program can. */
+static gboolean
+hold(Serve *serve, const Address *address)
+{
+    int fd = address_listen(address, NULL);
+    return fd >= 0 ? server_add(serve->server, fd, SERVER_SOCKET_OURS, NULL, NULL) : !address_exists(address);
+}
+
+static void
+refuse_localhost(Serve *serve, const ServeOptions *options, const Address *address, const Address *other)
+{
+    g_autofree char *ours = address_format(address), *others = address_format(other);
+    g_autofree char *text = g_strdup_printf("'localhost' is not accepted as the name of this server, since another "
+                                            "program may listen on %s; use http://%s",
+                                            others, ours);
+    serve->site.rules.localhost_is_shared = TRUE;
+    if (options->say != NULL)
+        options->say(text, options->data);
+}
+
+/* Browsers connect to 127.0.0.1 or [::1] for `localhost`. A page that another user serves at one of them would be of
+ * the same origin as ours at the other one. With TLS, he has no key. */
+static void
+hold_localhost(Serve *serve, const ServeOptions *options)
+{
+    serve->named = server_addresses(serve->server)->len;
+    for (guint i = 0; serve->tls == NULL && i < serve->named; i++) {
+        const Address address = g_array_index(server_addresses(serve->server), Address, i);
+        Address other;
+        if (address_other_of_localhost(&address, &other) && !has_listener(serve, &other) &&
+            (!is_in_our_network(options, i) || !hold(serve, &other)))
+            refuse_localhost(serve, options, &address, &other);
+    }
+}
+
 /* ---- the whole ---- */
 
 /* Connections opened by a session end with it. */
@@ -215,6 +273,7 @@ serve_new(const ServeOptions *options, GError **error)
     serve->site.server = serve->server = server_new(&handler, &options->limits);
     if (!listen_everywhere(serve, options, error))
         return NULL;
+    hold_localhost(serve, options);
     if (options->listening != NULL && !options->listening(options, error))
         return NULL;
     serve->site.service = serve->service = service_new(&options->service, error);
@@ -305,7 +364,7 @@ serve_places(const Serve *serve)
 {
     g_autoptr(GStrvBuilder) places = g_strv_builder_new();
     const GArray *addresses = server_addresses(serve->server);
-    for (guint i = 0; i < addresses->len; i++) {
+    for (guint i = 0; i < serve->named; i++) {
         const Address *address = &g_array_index(addresses, Address, i);
         g_autofree char *name = address_format(address);
         g_autofree char *url = address_is_unix(address)

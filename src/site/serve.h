@@ -66,7 +66,7 @@ gboolean serve_reconfigure(Serve *serve, const ServeOptions *options, GError **e
 /* Whether the first search for targets is complete. */
 gboolean serve_is_ready(const Serve *serve);
 
-/* The served addresses: "http://127.0.0.1:7469", "unix:/run/jescope.sock". Free with g_strfreev(). */
+/* The addresses that were named or given: "http://127.0.0.1:7469", "unix:/run/jescope.sock". Free with g_strfreev(). */
 char **serve_places(const Serve *serve);
 
 /* Rejects new requests; those in progress are answered, recordings end with their dump and the earlier state of

@@ -77,6 +77,40 @@ def test_rebound_name(idle, scratch, host, path):
     assert not is_active(scratch, idle.pid)
 
 
+@contextlib.contextmanager
+def listening(address, port):
+    """Another user's program, which listens at ADDRESS."""
+    with socket.create_server((address, port), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as listener:
+        yield listener
+
+
+@pytest.mark.parametrize("own, other", [("127.0.0.1", "[::1]"), ("[::1]", "127.0.0.1")])
+def test_no_other_user_has_localhost(scratch, profiled, own, other):  # noqa: F811
+    """A page that another user serves at one address of localhost would be of the same origin as the server at the other one."""
+    port = free_port()
+    with serve(scratch, f"--listen={own}:{port}", profiled.pid) as endpoint:
+        assert endpoint.log.read_text().count("serving on") == 2, "what was named"
+        with pytest.raises(OSError, match="in use"), listening(other.strip("[]"), port):
+            pass
+        for address in (own, other):
+            url = Endpoint(endpoint.process, f"http://{address}:{port}", [])
+            assert url.get(STATUS, *header("Host", f"localhost:{port}")).status == 200
+
+
+@pytest.mark.parametrize("own, other", [("127.0.0.1", "[::1]"), ("[::1]", "127.0.0.1")])
+def test_localhost_that_another_user_has(scratch, profiled, own, other):  # noqa: F811
+    """It is not the server's name then, not for a session either."""
+    port = free_port()
+    with listening(other.strip("[]"), port), serve(scratch, f"--listen={own}:{port}", profiled.pid) as endpoint:
+        assert f"'localhost' is not accepted as the name of this server, since another program may listen on {other}:{port}; " \
+               f"use http://{own}:{port}\n" in endpoint.log.read_text()
+        url = Endpoint(endpoint.process, f"http://{own}:{port}", [])
+        assert url.get(STATUS).status == 200
+        for path in (STATUS, "/", TOGGLE):
+            assert error_code(url.get(path, *header("Host", f"localhost:{port}"))) == "host_not_allowed"
+        assert endpoint.get(STATUS).status == 200, "by the unix socket"
+
+
 def test_configured_name(scratch, profiled):  # noqa: F811
     with serve(scratch, profiled.pid, "--host-name", "mem.example.org") as endpoint:
         assert endpoint.get(STATUS, *header("Host", "mem.example.org:80")).status == 200

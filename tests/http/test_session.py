@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -69,6 +70,18 @@ def sign_in(server, token=CONTROL, *options):
 def reload(server):
     """The new tokens count once the server has read them."""
     server.process.send_signal(signal.SIGHUP)
+
+
+def test_no_session_where_another_user_has_localhost(scratch, profiled):  # noqa: F811
+    """That user's page would be of the server's origin, and the browser sends its cookies to both."""
+    tokens, port = write_tokens(scratch / "tokens-localhost", ALICE), free_port()
+    with socket.create_server(("::1", port), family=socket.AF_INET6), \
+         serve(scratch, profiled.pid, "--require-token", "--token-file", tokens, port=port) as endpoint:
+        cookie = sign_in(endpoint)
+        assert endpoint.get(TARGETS, *cookie).status == 200
+        name = header("Host", f"localhost:{port}")
+        assert endpoint.get(TARGETS, *cookie, *name).status == 401
+        assert code(post_token(endpoint, CONTROL, *header("Sec-Fetch-Site", "same-origin"), *name)) == "host_not_allowed"
 
 
 def test_what_a_stranger_may_know(server):

@@ -137,6 +137,59 @@ test_other_descriptors(void)
     g_assert_cmpuint(address.size, ==, 77);
 }
 
+static void
+test_localhost(void)
+{
+    static const struct {
+        const char *address, *other;
+    } rows[] = {
+        {"127.0.0.1:80", "[::1]:80"},
+        {"[::1]:80", "127.0.0.1:80"},
+        {"[::ffff:127.0.0.1]:80", "[::1]:80"},
+        {"127.0.0.2:80", NULL},
+        {"*:80", NULL},
+        {"unix:/x", NULL},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        Address address, other;
+        g_assert_true(address_parse(rows[i].address, &address, NULL));
+        g_assert_cmpint(address_other_of_localhost(&address, &other), ==, rows[i].other != NULL);
+        g_autofree char *name = rows[i].other != NULL ? address_format(&other) : NULL;
+        g_assert_cmpstr(name, ==, rows[i].other);
+    }
+}
+
+static void
+test_covers(void)
+{
+    static const struct {
+        const char *address, *other;
+        gboolean covers;
+    } rows[] = {
+        {"127.0.0.1:80", "127.0.0.1:80", TRUE}, {"127.0.0.1:80", "127.0.0.1:81", FALSE},
+        {"127.0.0.1:80", "[::1]:80", FALSE},    {"*:80", "127.0.0.1:80", TRUE},
+        {"[::]:80", "[::1]:80", TRUE},          {"[::]:80", "[::1]:81", FALSE},
+        {"unix:/x", "127.0.0.1:80", FALSE},     {"127.0.0.1:80", "unix:/x", FALSE},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        Address address, other;
+        g_assert_true(address_parse(rows[i].address, &address, NULL));
+        g_assert_true(address_parse(rows[i].other, &other, NULL));
+        g_assert_cmpint(address_covers(&address, &other), ==, rows[i].covers);
+    }
+}
+
+/* 192.0.2.0/24 is for documentation, so no machine has it. */
+static void
+test_exists(void)
+{
+    Address address;
+    g_assert_true(address_parse("127.0.0.1:1", &address, NULL));
+    g_assert_true(address_exists(&address));
+    g_assert_true(address_parse("192.0.2.1:1", &address, NULL));
+    g_assert_false(address_exists(&address));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -146,5 +199,8 @@ main(int argc, char **argv)
     g_test_add_func("/http/address/listen-free-port", test_listen_free_port);
     g_test_add_func("/http/address/listen-unix", test_listen_unix);
     g_test_add_func("/http/address/other-descriptors", test_other_descriptors);
+    g_test_add_func("/http/address/localhost", test_localhost);
+    g_test_add_func("/http/address/covers", test_covers);
+    g_test_add_func("/http/address/exists", test_exists);
     return g_test_run();
 }

@@ -45,10 +45,35 @@ test_hosts(void)
         g_assert_cmpint(guard_host_is_ours(&rules, rows[i].host, rows[i].listener, rows[i].local), ==, rows[i].ours);
 }
 
+/* Where other users can listen at an address of the name, their pages would be of our origin: but not with TLS. */
+static void
+test_shared_localhost(void)
+{
+    static const char *const names[] = {"localhost", NULL};
+    static const GuardRules rules = {.localhost_is_shared = TRUE};
+    static const GuardRules configured = {.localhost_is_shared = TRUE, .hosts = names};
+    static const struct {
+        const char *host;
+        ExchangeListener listener;
+        gboolean ours;
+    } rows[] = {
+        {"localhost:7469", EXCHANGE_LOCAL, FALSE},
+        {"LocalHost", EXCHANGE_LOCAL, FALSE},
+        {"127.0.0.1:7469", EXCHANGE_LOCAL, TRUE},
+        {"[::1]:7469", EXCHANGE_LOCAL, TRUE},
+        {"localhost:7469", EXCHANGE_LOCAL | EXCHANGE_TLS, TRUE},
+        {"localhost:7469", EXCHANGE_LOCAL | EXCHANGE_UNIX, TRUE},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+        g_assert_cmpint(guard_host_is_ours(&rules, rows[i].host, rows[i].listener, "127.0.0.1"), ==, rows[i].ours);
+    g_assert_true(guard_host_is_ours(&configured, "localhost:7469", EXCHANGE_LOCAL, "127.0.0.1"));
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/http/guard/hosts", test_hosts);
+    g_test_add_func("/http/guard/shared-localhost", test_shared_localhost);
     return g_test_run();
 }
