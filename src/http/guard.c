@@ -290,15 +290,35 @@ looks_like_a_browser(const Exchange *exchange)
            (strstr(accept, "text/html") != NULL || g_str_has_prefix(accept, "image/"));
 }
 
+/* Whether a browser loads the answer before its user has asked for it, as a page of any site can have it do: Chromium
+ * says then that no site caused the request (Sec-Fetch-Site: none). Purpose and X-Moz are of older browsers. */
+static gboolean
+is_ahead_of_its_user(const Exchange *exchange)
+{
+    static const char *const headers[] = {"Sec-Purpose", "Purpose", "X-Moz"};
+    for (gsize i = 0; i < G_N_ELEMENTS(headers); i++)
+        if (exchange_header(exchange, headers[i]) != NULL)
+            return TRUE;
+    return FALSE;
+}
+
+/* Origin or, without it, Referer. */
+static const char *
+url_of_sender(const Exchange *exchange)
+{
+    const char *origin = exchange_header(exchange, "Origin");
+    return origin != NULL ? origin : exchange_header(exchange, "Referer");
+}
+
 static Sender
 sender_of(const Exchange *exchange)
 {
     const char *site = exchange_header(exchange, "Sec-Fetch-Site");
-    const char *url = exchange_header(exchange, "Origin");
-    if (url == NULL)
-        url = exchange_header(exchange, "Referer");
+    const char *url = url_of_sender(exchange);
     if (site != NULL && strcmp(site, "none") != 0)
         return strcmp(site, "same-origin") == 0 ? SENDER_OWN_PAGE : SENDER_OTHER_SITE;
+    if (is_ahead_of_its_user(exchange))
+        return SENDER_OTHER_SITE;
     if (url != NULL)
         return is_own_url(exchange, url) ? SENDER_OWN_PAGE : SENDER_OTHER_SITE;
     if (has_bearer(exchange))
@@ -306,8 +326,8 @@ sender_of(const Exchange *exchange)
     return site != NULL || looks_like_a_browser(exchange) ? SENDER_BROWSER : SENDER_TOOL;
 }
 
-/* Whether the user follows a link. Frames and objects, which a page can hide and repeat, and prefetching are
- * navigations too, but are rejected since the user would not see them. So is what a script begins without the user, who
+/* Whether the user follows a link. Frames and objects, which a page can hide and repeat, are navigations too, but
+ * are rejected since the user would not see them. So is what a script begins without the user, who
  * does not see it if the script stops it before the answer; but not where IS_OPEN, since a page is loaded again without
  * the user's mark. */
 static gboolean
@@ -316,8 +336,16 @@ is_link(const Exchange *exchange, gboolean is_open)
     const char *destination = exchange_header(exchange, "Sec-Fetch-Dest");
     return g_strcmp0(exchange_header(exchange, "Sec-Fetch-Mode"), "navigate") == 0 &&
            (destination == NULL || strcmp(destination, "document") == 0) &&
-           (is_open || g_strcmp0(exchange_header(exchange, "Sec-Fetch-User"), "?1") == 0) &&
-           exchange_header(exchange, "Sec-Purpose") == NULL;
+           (is_open || g_strcmp0(exchange_header(exchange, "Sec-Fetch-User"), "?1") == 0);
+}
+
+/* Whether the user typed the address in, or the like. A request that names a page of another server has a cause. */
+static gboolean
+is_of_no_site(const Exchange *exchange)
+{
+    const char *url = url_of_sender(exchange);
+    return g_strcmp0(exchange_header(exchange, "Sec-Fetch-Site"), "none") == 0 &&
+           (url == NULL || is_own_url(exchange, url));
 }
 
 /* A page of another site may link here, but not load parts of a page or read data. Without Fetch Metadata, as with
@@ -327,9 +355,14 @@ may_read(const Exchange *exchange, gboolean is_open)
 {
     const char *site = exchange_header(exchange, "Sec-Fetch-Site");
     const char *origin = exchange_header(exchange, "Origin");
+    /* The page itself may be prerendered while its address is typed in. */
+    if (g_strcmp0(site, "same-origin") == 0)
+        return TRUE;
+    if (!is_open && is_ahead_of_its_user(exchange))
+        return FALSE;
     if (site == NULL)
         return origin == NULL || is_own_url(exchange, origin) || has_bearer(exchange);
-    return strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0 || is_link(exchange, is_open);
+    return is_of_no_site(exchange) || is_link(exchange, is_open);
 }
 
 /* The reason to refuse EXCHANGE for its origin, or NULL. */

@@ -213,6 +213,33 @@ def test_other_sites_cause_no_dumps_unseen(server, said, may):
     assert may or error_code(answer) == "cross_site"
 
 
+@pytest.mark.parametrize("said, may", [
+    ([("Sec-Purpose", "prefetch"), ("Referer", "http://evil.example/")], False),  # by speculation rules of any page
+    ([("Sec-Purpose", "prefetch")], False),  # the same with no-referrer
+    ([("Sec-Purpose", "prefetch;prerender")], False),
+    ([("Purpose", "prefetch")], False),
+    ([("X-Moz", "prefetch")], False),
+    ([("Referer", "http://evil.example/")], False),
+    ([("Origin", "http://evil.example")], False),
+    ([], True),
+])
+def test_other_sites_cause_no_dumps_by_speculation(server, said, may):
+    """For what Chromium fetches before its user asks for it, it says that no site has caused it."""
+    words = [word for name, value in [("Sec-Fetch-Site", "none"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document"), *said]
+             for word in header(name, value)]
+    answer = server.get(f"/api/v1/targets/{server.pid}/dumps/now", *words)
+    assert answer.status == (200 if may else 403), answer.body[:200]
+    assert may or error_code(answer) == "cross_site"
+
+
+def test_the_page_may_be_prerendered(server):
+    """While its address is typed in: the page and what it reads, which says that its own page has caused it."""
+    ahead = header("Sec-Purpose", "prefetch;prerender")
+    assert server.get("/", *ahead, *header("Sec-Fetch-Site", "none"), *header("Sec-Fetch-Mode", "navigate")).status == 200
+    assert server.get("/api/v1/targets", *ahead, *header("Sec-Fetch-Site", "same-origin")).status == 200
+    assert error_code(server.get("/api/v1/targets", *ahead)) == "cross_site"
+
+
 # A handshake as Chromium sends it has no Fetch Metadata.
 WEB_SOCKET = [("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"), ("Sec-WebSocket-Key", "8Eq2MbMT0wSIcAvdk+Eq/w==")]
 
