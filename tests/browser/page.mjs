@@ -673,6 +673,26 @@ async function run({ redis, hostile, server, browser }) {
   });
 
   // Each would occupy the browser for ten seconds and more, again and again.
+  await test("events: without a pause they do not hold up what is shown", async () => {
+    for (const [view, asked] of [["", "/api/v1/targets"], [`?view=target&target=${id}`, `/api/v1/targets/${id}`]]) {
+      const other = await open(browser, server);
+      await other.addInitScript((target) => {
+        window.EventSource = class extends EventTarget {
+          constructor() {
+            super();
+            setInterval(() => this.dispatchEvent(new MessageEvent("control", { data: JSON.stringify({ target }) })), 10);
+          }
+          close() {}
+        };
+      }, id);
+      let refreshes = 0;
+      other.on("request", (request) => new URL(request.url()).pathname === asked && refreshes++);
+      await other.goto(`${server.url}/${view}`);
+      await waitFor(() => refreshes > 4, `${asked} is asked for again`);
+      await other.context().close();
+    }
+  });
+
   await test("bounds: numbers that a process or another host decides do not occupy the browser", async () => {
     const view = await open(browser, server);
     const many = (count, one) => Array.from({ length: count }, (_, index) => one(index));

@@ -6,6 +6,7 @@ import type { ServiceEvent } from "./documents";
 const TYPES = ["target-came", "target-gone", "profiling-on", "profiling-off", "control", "recording-started", "recording-ended", "dump",
   "advice", "advice-off", "ended", "rule-fired", "rule-done", "lost"];
 const RETRY_MS = 2000;
+const SOON_MS = 100;
 const KEPT = 500;
 
 type Listener = (event: ServiceEvent) => void;
@@ -91,34 +92,39 @@ export function eventsOf(target: string): ServiceEvent[] {
  * stops this. */
 export function refreshing(seconds: number, refresh: () => Promise<void>, concerns: (event: ServiceEvent) => boolean): () => void {
   let pending = 0;
+  let due = Infinity;
   let ended = false;
   let running = false;
   let wanted = false;
   const run = async (): Promise<void> => {
-    clearTimeout(pending);
-    if (running) {
-      wanted = true;
-      return;
-    }
     running = true;
     wanted = false;
     await refresh();
     running = false;
     if (!ended) {
-      pending = window.setTimeout(tick, wanted ? 100 : seconds * 1000);
+      wait(wanted ? SOON_MS : seconds * 1000);
     }
   };
   const tick = (): void => {
+    due = Infinity;
     if (document.visibilityState === "visible" && connected !== false) {
       void run();
     }
   };
+  // Nothing that is due sooner is postponed: any user can cause events without a pause.
+  const wait = (delay: number): void => {
+    const at = performance.now() + delay;
+    if (at < due) {
+      clearTimeout(pending);
+      due = at;
+      pending = window.setTimeout(tick, delay);
+    }
+  };
   const soon = (): void => {
-    clearTimeout(pending);
     if (running) {
       wanted = true;
     } else {
-      pending = window.setTimeout(tick, 100);
+      wait(SOON_MS);
     }
   };
   const ends = [onEvent((event) => (event.type === "lost" || concerns(event)) && soon()), onState((now) => now && soon())];

@@ -205,7 +205,7 @@ export class TargetsView implements shell.View {
       const path = api.url(api.targetPath(target.id, "/series"), { metric: "allocated", from: `-${TREND_SECONDS}s`, step: "5s" });
       const answer = await api.json<{ series: Series[] }>(path);
       const points = answer.series[0]?.points ?? [];
-      row.trendAt = points.length < 2 ? 0 : row.trendAt;
+      row.trendAt -= points.length < 2 ? TREND_REFRESH_MS - REFRESH_SECONDS * 1000 : 0;
       replace(row.trend, sparkline(points, trendText));
     } catch {
       replace(row.trend, h("span", { class: "faint" }, "–"));
