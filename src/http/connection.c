@@ -164,7 +164,7 @@ find_remainder(const Traffic *traffic, guint *most)
 
 /* Ends the oldest such connection of the peer that has most, or what is left of one. */
 static gboolean
-make_room(guint connections, gpointer data)
+make_room_in_all(guint connections, gpointer data)
 {
     Traffic *traffic = data;
     Connection *found = NULL;
@@ -186,6 +186,29 @@ make_room(guint connections, gpointer data)
     return found != NULL || left != NULL;
 }
 
+/* Ends the oldest connection of PEER without a complete request so far: a page of another site can have the browser of
+ * its user open any number of those. */
+static gboolean
+make_room_of_peer(const Peer *peer, gpointer data)
+{
+    Traffic *traffic = data;
+    for (GList *link = traffic->connections.head; link != NULL; link = link->next) {
+        Connection *connection = link->data;
+        if (connection->peer != peer || connection->has_asked || !may_be_ended(connection))
+            continue;
+        displace(traffic, connection);
+        return TRUE;
+    }
+    return FALSE;
+}
+
+static Peer *
+connect_to(Traffic *traffic, const struct sockaddr *address, uid_t user)
+{
+    const PeersRoom room = {.of_peer = make_room_of_peer, .in_all = make_room_in_all, .data = traffic};
+    return peers_connect(traffic->peers, address, user, &room);
+}
+
 /* The user of CONNECTION, which comes by a unix socket. */
 static uid_t
 find_user(const Connection *connection)
@@ -203,7 +226,7 @@ connect_stranger(Connection *connection, const struct sockaddr *address)
     const TrafficListener *listener = connection->listener;
     Traffic *traffic = listener->traffic;
     if (connection->user != PEERS_USER_UNKNOWN && !listener->own_users)
-        connection->peer = peers_connect(traffic->peers, address, connection->user, make_room, traffic);
+        connection->peer = connect_to(traffic, address, connection->user);
     if (connection->peer == NULL)
         relay_refuse(connection->fd, connection->user);
     else if ((connection->relay = relay_insert(connection->fd, connection->user)) == NULL)
@@ -230,7 +253,7 @@ connect_peer(Connection *connection, struct MHD_Connection *mhd)
         if ((listener->kind & EXCHANGE_LOCAL) == 0 || !peer_user_find(connection->fd, &connection->user))
             connection->user = PEERS_USER_UNKNOWN;
     }
-    connection->peer = peers_connect(listener->traffic->peers, address, connection->user, make_room, listener->traffic);
+    connection->peer = connect_to(listener->traffic, address, connection->user);
 }
 
 /* Whether the peer of CONNECTION may have another handshake. Its share is known only now: which user of this machine it

@@ -17,6 +17,7 @@ typedef struct {
     int fd;
     gint64 deadline_us; /* monotonic; 0: none */
     Exchange *exchange; /* NULL: between two requests */
+    gboolean has_asked; /* it had a complete request */
 } Connection;
 
 /* Takes the connection that libmicrohttpd has accepted; without a peer, it is shut down. */

@@ -159,14 +159,18 @@ describe(Peer *peer, const struct sockaddr *address, uid_t uid)
         describe_user(peer, USER_OF_UNIX, uid);
 }
 
-/* Whether the limits of one peer permit another connection. PEER is NULL if unknown; OURS: whether it is root or our
- * own user, for whom there is always room. */
+/* Whether another peer can be remembered. OURS: whether it is root or our own user, for whom there is always room. */
 static gboolean
-has_room(const Peers *peers, const Peer *peer, gboolean ours)
+has_room_for_another(const Peers *peers, gboolean ours)
 {
-    if (peer == NULL)
-        return ours || g_hash_table_size(peers->by_key) < PEERS_REMEMBERED_MAX;
-    return peer->connections < peers->limits.per_peer;
+    return ours || g_hash_table_size(peers->by_key) < PEERS_REMEMBERED_MAX;
+}
+
+/* Whether there is room for another connection of PEER, or was made. */
+static gboolean
+has_room(const Peers *peers, const Peer *peer, const PeersRoom *room)
+{
+    return peer->connections < peers->limits.per_peer || (room != NULL && room->of_peer(peer, room->data));
 }
 
 static void
@@ -186,7 +190,7 @@ peers_has_room(Peers *peers, const struct sockaddr *address, gint64 now_us)
     if (peer != NULL)
         expire(&peer->handshakes, now_us);
     /* A loopback address may be ours. */
-    return has_room(peers, peer, probe.local) &&
+    return (peer != NULL || has_room_for_another(peers, probe.local)) &&
            (peer == NULL || peers->limits.rate == 0 || peer->handshakes.us < spending_most_us);
 }
 
@@ -221,15 +225,15 @@ peers_begin_handshake(const Peers *peers, Peer *peer, gint64 cost_us, gint64 now
 }
 
 Peer *
-peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid, PeersMakeRoom *make_room, gpointer data)
+peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid, const PeersRoom *room)
 {
     Peer probe;
     describe(&probe, address, uid);
     Peer *peer = g_hash_table_lookup(peers->by_key, &probe.key);
-    if (!has_room(peers, peer, peer_is_ours(&probe)))
+    if (peer != NULL ? !has_room(peers, peer, room) : !has_room_for_another(peers, peer_is_ours(&probe)))
         return NULL;
     const gboolean full = peers->connections >= peers->limits.connections && !peer_is_ours(&probe);
-    if (full && (make_room == NULL || !make_room(peer != NULL ? peer->connections : 0, data)))
+    if (full && (room == NULL || !room->in_all(peer != NULL ? peer->connections : 0, room->data)))
         return NULL;
     if (peer == NULL) {
         peer = g_memdup2(&probe, sizeof(probe));

@@ -33,13 +33,17 @@ Peers *peers_new(const PeerLimits *limits);
 void peers_free(Peers *peers);
 void peers_set_limits(Peers *peers, const PeerLimits *limits);
 
-/* Called when there is no room in all: makes it, by the end of a connection of the peer that has most, if that has more
- * than CONNECTIONS. FALSE: there is none that may end. */
-typedef gboolean PeersMakeRoom(guint connections, gpointer data);
+/* Makes room by the end of a connection. Both return FALSE if there is none that may end. */
+typedef struct {
+    gboolean (*of_peer)(const Peer *peer, gpointer data); /* where PEER has none: of a connection of PEER */
+    gboolean (*in_all)(guint connections, gpointer data); /* where there is none in all: of a connection of the peer
+                                                             that has most, if that has more than CONNECTIONS */
+    gpointer data;
+} PeersRoom;
 
 /* Counts a new connection from ADDRESS, by the user UID if it comes from this machine. NULL if a limit is exceeded. The
- * limit of all connections does not hold for root and our own user on this machine. MAKE_ROOM may be NULL. */
-Peer *peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid, PeersMakeRoom *make_room, gpointer data);
+ * limit of all connections does not hold for root and our own user on this machine. ROOM may be NULL. */
+Peer *peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid, const PeersRoom *room);
 void peers_disconnect(Peers *peers, Peer *peer);
 
 /* Whether the limits of its peer admit another connection from ADDRESS, of an internet family, at NOW_US (monotonic).

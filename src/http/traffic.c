@@ -157,7 +157,7 @@ handle(Exchange *exchange)
 {
     Traffic *traffic = exchange->connection->listener->traffic;
     gint64 begun_us = thread_time_us();
-    exchange->handled = TRUE;
+    exchange->handled = exchange->connection->has_asked = TRUE;
     exchange->connection->deadline_us = 0; /* the server's turn */
     exchange_count_waiting(exchange, TRUE);
     Answer *refusal = receive_end(exchange);

@@ -104,9 +104,9 @@ def test_connections(scratch, profiled):  # noqa: F811
     with serve(scratch, profiled.pid, "--max-connections=30", "--max-connections-per-peer=20", port=port) as endpoint:
         connections = [connect(port) for _ in range(25)]
         try:
-            # The last five are closed at once, the others stay open.
-            assert [read_all(connection) for connection in connections[20:]] == [b""] * 5
-            for connection in connections[:20]:
+            # The last five take the places of the first, which have no request yet; the others stay open.
+            assert [read_all(connection) for connection in connections[:5]] == [b""] * 5
+            for connection in connections[5:]:
                 connection.sendall(REQUEST + b"Connection: close\r\n\r\n")
                 assert read_all(connection).startswith(b"HTTP/1.1 200")
         finally:
@@ -114,6 +114,31 @@ def test_connections(scratch, profiled):  # noqa: F811
                 connection.close()
         wait_for(lambda: figures(endpoint)["jescope_http_connections"] == 1, "room again")
         assert figures(endpoint)["jescope_http_connections_refused_total"] == 5
+
+
+def test_connections_without_a_request_make_room_for_their_user(scratch, profiled):  # noqa: F811
+    """As a page of another site can have them opened, by WebRTC; those that have had a request stay."""
+    port = free_port()
+    with serve(scratch, profiled.pid, "--max-connections-per-peer=4", port=port) as endpoint, contextlib.ExitStack() as stack:
+        asked = stack.enter_context(connect(port))
+        asked.sendall(REQUEST + b"\r\n")
+        assert asked.recv(12) == b"HTTP/1.1 200"
+        for number in range(40):
+            stack.enter_context(connect(port)).sendall(b"\0\3" if number % 2 else b"GET /he")
+        for _ in range(3):
+            assert endpoint.get("/healthz").status == 200
+        asked.sendall(REQUEST + b"Connection: close\r\n\r\n")
+        assert b"HTTP/1.1 200" in read_all(asked)
+
+
+def test_connections_with_requests_are_refused_above_the_limit(scratch, profiled):  # noqa: F811
+    port = free_port()
+    with serve(scratch, profiled.pid, "--max-connections-per-peer=4", port=port), contextlib.ExitStack() as stack:
+        held = [stack.enter_context(connect(port)) for _ in range(4)]
+        for connection in held:
+            connection.sendall(REQUEST + b"\r\n")
+            assert connection.recv(12) == b"HTTP/1.1 200"
+        assert read_all(stack.enter_context(connect(port))) == b""
 
 
 def test_long_things(server):

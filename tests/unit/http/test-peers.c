@@ -30,7 +30,7 @@ static Peer *
 connect_from(Peers *peers, const char *text)
 {
     SocketName name = name_of(text);
-    return peers_connect(peers, &name.any, PEERS_USER_UNKNOWN, NULL, NULL);
+    return peers_connect(peers, &name.any, PEERS_USER_UNKNOWN, NULL);
 }
 
 static void
@@ -50,7 +50,7 @@ test_names(void)
         peers_free(peers);
     }
     Peers *peers = peers_new(&(PeerLimits){.connections = 100, .per_peer = 100});
-    Peer *user = peers_connect(peers, &(struct sockaddr){.sa_family = AF_UNIX}, 1000, NULL, NULL);
+    Peer *user = peers_connect(peers, &(struct sockaddr){.sa_family = AF_UNIX}, 1000, NULL);
     g_assert_cmpstr(peer_name(user), ==, "uid 1000");
     peers_free(peers);
 }
@@ -62,11 +62,11 @@ test_one_user(void)
     static const char *const addresses[] = {"127.0.0.1", "127.8.8.8",   "::1",
                                             "10.1.2.3",  "2001:db8::1", "::ffff:10.1.2.3"};
     Peers *peers = peers_new(&(PeerLimits){.connections = 100, .per_peer = 100});
-    Peer *user = peers_connect(peers, &(struct sockaddr){.sa_family = AF_UNIX}, 1000, NULL, NULL);
+    Peer *user = peers_connect(peers, &(struct sockaddr){.sa_family = AF_UNIX}, 1000, NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(addresses); i++) {
         SocketName name = name_of(addresses[i]);
-        g_assert_true(peers_connect(peers, &name.any, 1000, NULL, NULL) == user);
-        g_assert_true(peers_connect(peers, &name.any, 1001, NULL, NULL) != user);
+        g_assert_true(peers_connect(peers, &name.any, 1000, NULL) == user);
+        g_assert_true(peers_connect(peers, &name.any, 1001, NULL) != user);
         g_assert_true(connect_from(peers, addresses[i]) != user);
     }
     peers_free(peers);
@@ -81,7 +81,7 @@ test_one_peer(void)
     g_assert_null(connect_from(peers, "2001:db8::3"));
     g_assert_nonnull(connect_from(peers, "2001:db8:0:1::1"));
     SocketName name = name_of("2001:db8::4");
-    g_assert_false(peers_has_room(peers, &name.any, g_get_monotonic_time()));
+    g_assert_null(peers_connect(peers, &name.any, PEERS_USER_UNKNOWN, NULL));
     peers_disconnect(peers, first);
     g_assert_true(peers_has_room(peers, &name.any, g_get_monotonic_time()));
     g_assert_nonnull(connect_from(peers, "2001:db8::3"));
@@ -102,11 +102,48 @@ test_all_peers(void)
     peers_free(peers);
 }
 
+typedef struct {
+    Peers *peers;
+    Peer *peer;  /* one of whose connections may end */
+    guint asked; /* connections of the peer for which there was to be room in all */
+} Room;
+
 static gboolean
 note_asked(guint connections, gpointer data)
 {
-    *(guint *)data = connections;
+    ((Room *)data)->asked = connections;
     return connections == 0;
+}
+
+static gboolean
+end_one(const Peer *peer, gpointer data)
+{
+    Room *room = data;
+    if (peer == room->peer)
+        peers_disconnect(room->peers, room->peer);
+    return peer == room->peer;
+}
+
+/* At the limit of a peer, one of its own makes room, whatever room there is in all. */
+static void
+test_room_of_peer(void)
+{
+    Peers *peers = peers_new(&(PeerLimits){.connections = 3, .per_peer = 2});
+    const SocketName first = name_of("10.0.0.1"), other = name_of("10.0.0.2");
+    Room ends = {.peers = peers, .asked = 99};
+    const PeersRoom room = {.of_peer = end_one, .in_all = note_asked, .data = &ends};
+    for (guint i = 0; i < 2; i++)
+        ends.peer = peers_connect(peers, &first.any, PEERS_USER_UNKNOWN, &room);
+    g_assert_true(peers_has_room(peers, &first.any, g_get_monotonic_time()));
+    g_assert_true(peers_connect(peers, &first.any, PEERS_USER_UNKNOWN, &room) == ends.peer);
+    g_assert_cmpuint(peer_connections(ends.peer), ==, 2);
+    g_assert_nonnull(peers_connect(peers, &other.any, PEERS_USER_UNKNOWN, &room));
+    g_assert_true(peers_connect(peers, &first.any, PEERS_USER_UNKNOWN, &room) == ends.peer);
+    ends.peer = NULL;
+    g_assert_null(peers_connect(peers, &first.any, PEERS_USER_UNKNOWN, &room));
+    g_assert_cmpuint(peers_connections(peers), ==, 3);
+    g_assert_cmpuint(ends.asked, ==, 99);
+    peers_free(peers);
 }
 
 /* Where there is no room in all, it may be made for a peer with fewer connections; root and our user need none. */
@@ -115,18 +152,19 @@ test_room_in_all(void)
 {
     Peers *peers = peers_new(&(PeerLimits){.connections = 2, .per_peer = 3});
     const SocketName first = name_of("10.0.0.1"), other = name_of("10.0.0.2"), loopback = name_of("127.0.0.1");
-    guint asked = 99;
+    Room ends = {.peers = peers, .asked = 99};
+    const PeersRoom room = {.of_peer = end_one, .in_all = note_asked, .data = &ends};
     for (guint i = 0; i < 2; i++)
-        g_assert_nonnull(peers_connect(peers, &first.any, PEERS_USER_UNKNOWN, note_asked, &asked));
-    g_assert_cmpuint(asked, ==, 99);
-    g_assert_null(peers_connect(peers, &first.any, PEERS_USER_UNKNOWN, note_asked, &asked));
-    g_assert_cmpuint(asked, ==, 2);
-    g_assert_nonnull(peers_connect(peers, &other.any, PEERS_USER_UNKNOWN, note_asked, &asked));
-    g_assert_cmpuint(asked, ==, 0);
-    g_assert_null(peers_connect(peers, &loopback.any, geteuid() + 1, NULL, NULL));
+        g_assert_nonnull(peers_connect(peers, &first.any, PEERS_USER_UNKNOWN, &room));
+    g_assert_cmpuint(ends.asked, ==, 99);
+    g_assert_null(peers_connect(peers, &first.any, PEERS_USER_UNKNOWN, &room));
+    g_assert_cmpuint(ends.asked, ==, 2);
+    g_assert_nonnull(peers_connect(peers, &other.any, PEERS_USER_UNKNOWN, &room));
+    g_assert_cmpuint(ends.asked, ==, 0);
+    g_assert_null(peers_connect(peers, &loopback.any, geteuid() + 1, NULL));
     for (guint i = 0; i < 3; i++)
-        g_assert_nonnull(peers_connect(peers, &loopback.any, geteuid(), NULL, NULL));
-    g_assert_null(peers_connect(peers, &loopback.any, geteuid(), note_asked, &asked));
+        g_assert_nonnull(peers_connect(peers, &loopback.any, geteuid(), NULL));
+    g_assert_null(peers_connect(peers, &loopback.any, geteuid(), &room));
     peers_free(peers);
 }
 
@@ -158,9 +196,9 @@ test_handshakes_of_a_user(void)
 {
     Peers *peers = peers_new(&(PeerLimits){.connections = 1000, .per_peer = 1000, .rate = 1000});
     const SocketName loopback = name_of("127.0.0.1");
-    Peer *ours = peers_connect(peers, &loopback.any, geteuid(), NULL, NULL);
-    Peer *other = peers_connect(peers, &loopback.any, geteuid() + 1, NULL, NULL);
-    Peer *third = peers_connect(peers, &loopback.any, geteuid() + 2, NULL, NULL);
+    Peer *ours = peers_connect(peers, &loopback.any, geteuid(), NULL);
+    Peer *other = peers_connect(peers, &loopback.any, geteuid() + 1, NULL);
+    Peer *third = peers_connect(peers, &loopback.any, geteuid() + 2, NULL);
     gint64 now = g_get_monotonic_time() + G_USEC_PER_SEC;
     for (guint i = 0; i < 20; i++)
         g_assert_true(peers_begin_handshake(peers, other, 10000, now));
@@ -191,7 +229,7 @@ test_bodies(void)
         Peer *far = connect_from(peers, "10.0.0.1");
         Peer *other = connect_from(peers, "10.0.0.2");
         const SocketName loopback = name_of("127.0.0.1");
-        Peer *ours = peers_connect(peers, &loopback.any, geteuid(), NULL, NULL);
+        Peer *ours = peers_connect(peers, &loopback.any, geteuid(), NULL);
         gint64 now = g_get_monotonic_time() + G_USEC_PER_SEC;
         guint n = 0;
         while (n < 1000000 && peers_may_receive(peers, far, piece, now))
@@ -214,8 +252,8 @@ test_rate(void)
     Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10, .rate = 5});
     Peer *far = connect_from(peers, "10.0.0.1");
     SocketName loopback = name_of("127.0.0.1");
-    Peer *near = peers_connect(peers, &loopback.any, geteuid(), NULL, NULL);
-    Peer *neighbour = peers_connect(peers, &loopback.any, geteuid() + 1, NULL, NULL);
+    Peer *near = peers_connect(peers, &loopback.any, geteuid(), NULL);
+    Peer *neighbour = peers_connect(peers, &loopback.any, geteuid() + 1, NULL);
     gint64 now = g_get_monotonic_time() + G_USEC_PER_SEC;
     guint wait_s = 0;
     for (guint i = 0; i < 10; i++)
@@ -247,7 +285,7 @@ test_counted_together(void)
 {
     Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10, .rate = 100});
     SocketName loopback = name_of("127.0.0.1");
-    Peer *near = peers_connect(peers, &loopback.any, geteuid(), NULL, NULL), *far = connect_from(peers, "10.0.0.1");
+    Peer *near = peers_connect(peers, &loopback.any, geteuid(), NULL), *far = connect_from(peers, "10.0.0.1");
     gint64 now = g_get_monotonic_time() + G_USEC_PER_SEC;
     guint wait_s = 0;
     for (guint i = 0; i < 200; i++)
@@ -268,7 +306,7 @@ test_charge(void)
 {
     Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10, .rate = 100});
     SocketName loopback = name_of("127.0.0.1");
-    Peer *near = peers_connect(peers, &loopback.any, geteuid(), NULL, NULL);
+    Peer *near = peers_connect(peers, &loopback.any, geteuid(), NULL);
     Peer *quick = connect_from(peers, "10.0.0.1"), *heavy = connect_from(peers, "10.0.0.2");
     gint64 now = g_get_monotonic_time() + 2 * G_USEC_PER_SEC;
     Peer *const all[] = {near, quick, heavy};
@@ -298,7 +336,7 @@ test_refusals_take_nothing(void)
     enum { RATE = 5, TIMES = 50, SECONDS = 20 };
     Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10, .rate = RATE});
     SocketName name = name_of("192.0.2.1");
-    Peer *peer = peers_connect(peers, &name.any, PEERS_USER_UNKNOWN, NULL, NULL);
+    Peer *peer = peers_connect(peers, &name.any, PEERS_USER_UNKNOWN, NULL);
     gint64 begun = g_get_monotonic_time();
     guint served = 0, wait_s;
     for (guint i = 0; i < TIMES * SECONDS; i++)
@@ -319,7 +357,7 @@ test_forget(void)
     SocketName name = name_of("10.0.0.0");
     for (guint i = 0; i < PEERS_REMEMBERED_MAX; i++) {
         name.v4.sin_addr.s_addr = htonl(0x0a000000 + i);
-        Peer *peer = peers_connect(peers, &name.any, PEERS_USER_UNKNOWN, NULL, NULL);
+        Peer *peer = peers_connect(peers, &name.any, PEERS_USER_UNKNOWN, NULL);
         g_assert_nonnull(peer);
         peers_spend(peers, peer, g_get_monotonic_time(), &wait_s);
         peers_disconnect(peers, peer);
@@ -327,8 +365,8 @@ test_forget(void)
     g_assert_null(connect_from(peers, "11.0.0.1"));
     const SocketName loopback = name_of("127.0.0.1");
     g_assert_true(peers_has_room(peers, &loopback.any, g_get_monotonic_time()));
-    g_assert_null(peers_connect(peers, &loopback.any, geteuid() + 1, NULL, NULL));
-    g_assert_nonnull(peers_connect(peers, &loopback.any, geteuid(), NULL, NULL));
+    g_assert_null(peers_connect(peers, &loopback.any, geteuid() + 1, NULL));
+    g_assert_nonnull(peers_connect(peers, &loopback.any, geteuid(), NULL));
     peers_forget(peers, g_get_monotonic_time() + 60 * G_USEC_PER_SEC);
     g_assert_nonnull(connect_from(peers, "11.0.0.1"));
     peers_free(peers);
@@ -340,8 +378,8 @@ test_ids(void)
 {
     Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10});
     const SocketName v4 = name_of("127.0.0.1"), v6 = name_of("::1");
-    g_assert_cmpuint(peer_id(peers_connect(peers, &v4.any, 1000, NULL, NULL)), ==, 1000);
-    g_assert_cmpuint(peer_id(peers_connect(peers, &v6.any, 1000, NULL, NULL)), ==, 1000);
+    g_assert_cmpuint(peer_id(peers_connect(peers, &v4.any, 1000, NULL)), ==, 1000);
+    g_assert_cmpuint(peer_id(peers_connect(peers, &v6.any, 1000, NULL)), ==, 1000);
     const guint64 first = peer_id(connect_from(peers, "192.0.2.1")), other = peer_id(connect_from(peers, "192.0.2.2"));
     const guint64 net = peer_id(connect_from(peers, "2001:db8::1"));
     g_assert_cmpuint(first, >, G_MAXUINT32);
@@ -378,6 +416,7 @@ main(int argc, char **argv)
     g_test_add_func("/http/peers/one-user", test_one_user);
     g_test_add_func("/http/peers/one-peer", test_one_peer);
     g_test_add_func("/http/peers/all-peers", test_all_peers);
+    g_test_add_func("/http/peers/room-of-peer", test_room_of_peer);
     g_test_add_func("/http/peers/room-in-all", test_room_in_all);
     g_test_add_func("/http/peers/handshakes", test_handshakes);
     g_test_add_func("/http/peers/handshakes-of-a-user", test_handshakes_of_a_user);
