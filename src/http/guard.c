@@ -235,6 +235,18 @@ guard_admit_stranger(const GuardRules *rules, Exchange *exchange)
 
 /* ---- the request ---- */
 
+Answer *
+guard_replace_worker(const Exchange *exchange)
+{
+    static const char script[] = "self.addEventListener('install', () => self.skipWaiting());\n"
+                                 "self.addEventListener('activate', () => self.registration.unregister());\n";
+    if (exchange_header(exchange, "Service-Worker") == NULL)
+        return NULL;
+    Answer *answer = answer_new(200, "text/javascript", g_bytes_new_static(script, sizeof(script) - 1), ANSWER_PLAIN);
+    answer_set_header(answer, "Cache-Control", "no-store");
+    return answer;
+}
+
 /* The origin of a request. Another site's page can make a browser send a request, but cannot control the headers Fetch
  * Metadata, Origin and Referer. */
 typedef enum {

@@ -32,6 +32,11 @@ typedef struct {
     gboolean local_is_trusted; /* --trust-local: every user of this machine may do everything on loopback addresses */
 } GuardRules;
 
+/* Returns NULL unless a browser asks for the script of a service worker. This server has none: what the browser has was
+ * registered by another server of the port, of another user perhaps, and answers for this one. The answer is a worker
+ * in its place that removes itself, since a failure would leave it there. */
+Answer *guard_replace_worker(const Exchange *exchange);
+
 /* Returns NULL if the client of EXCHANGE is admitted, and sets its name, role and viewer; otherwise the answer. */
 Answer *guard_admit(const GuardRules *rules, Exchange *exchange);
 

@@ -96,6 +96,9 @@ static Answer *
 admit(Exchange *exchange, gpointer data)
 {
     const Site *site = data;
+    Answer *worker = guard_replace_worker(exchange);
+    if (worker != NULL)
+        return worker;
     Answer *refusal = guard_admit(&site->rules, exchange);
     if (refusal == NULL)
         return admit_known(site, exchange);

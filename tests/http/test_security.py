@@ -77,6 +77,16 @@ def test_rebound_name(idle, scratch, host, path):
     assert not is_active(scratch, idle.pid)
 
 
+@pytest.mark.parametrize("path", ["/", "/sw.js", "/assets/main.js", "/healthz", STATUS, TOGGLE])
+@pytest.mark.parametrize("host", ["127.0.0.1", "evil.example"])
+def test_service_worker_of_an_earlier_server_is_replaced(idle, scratch, path, host):
+    """One that another user registered while he had the port; a failure would leave it in the browser."""
+    answer = idle.get(path, *header("Service-Worker", "script"), *header("Host", host))
+    assert (answer.status, answer.type, answer.header("cache-control")) == (200, "text/javascript", "no-store")
+    assert "self.registration.unregister()" in answer.text
+    assert not is_active(scratch, idle.pid)
+
+
 @contextlib.contextmanager
 def listening(address, port):
     """Another user's program, which listens at ADDRESS."""
