@@ -19,6 +19,10 @@ enum {
     FILE_MODE = 0666,   /* less the umask */
 };
 
+/* Bytes of all lines of a log with their dates: a line of the target's takes 45 or more, so that they are at most 1.5
+ * million. The statistics of 256 arenas take a quarter. */
+#define LOG_MAX ((gsize)64 << 20)
+
 /* The option letters of malloc_stats_print(3), which ignores all others. */
 static const char known_letters[] = "Jgmdablxeh";
 
@@ -106,18 +110,43 @@ format_date(void)
                            g_date_time_get_minute(now), g_date_time_get_second(now));
 }
 
-static void
-log_text(const char *text)
+/* Prints LINE, of LENGTH bytes, as a line of a log, and returns the bytes that were printed. */
+static gsize
+log_line(FILE *log, const char *date, const char *line, gsize length)
+{
+    char shown[LOG_LINE_MAX + 1];
+    const gsize size = MIN(length, LOG_LINE_MAX);
+    memcpy(shown, line, size);
+    /* Text written by a target must not control the terminal. */
+    text_clean(shown, size + 1);
+    const int printed = shown[0] != '\0' ? fprintf(log, "%s: INFO (alloc): %s\n", date, shown) : 0;
+    return (gsize)MAX(printed, 0);
+}
+
+gsize
+jem_stats_log(FILE *log, const char *text, gsize length)
 {
     g_autofree char *date = format_date();
-    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    for (char **line = lines; *line != NULL; line++) {
-        /* Text written by a target must not control the terminal. */
-        g_autofree char *shown = g_strndup(*line, LOG_LINE_MAX);
-        text_clean(shown, strlen(shown) + 1);
-        if (shown[0] != '\0')
-            fprintf(stderr, "%s: INFO (alloc): %s\n", date, shown);
+    const char *const end = text + length;
+    gsize printed = 0;
+    while (text < end && printed < LOG_MAX) {
+        const char *feed = memchr(text, '\n', (gsize)(end - text));
+        const char *line_end = feed != NULL ? feed : end;
+        printed += log_line(log, date, text, (gsize)(line_end - text));
+        text = feed != NULL ? feed + 1 : end;
     }
+    return (gsize)(end - text);
+}
+
+static gboolean
+log_statistics(const char *text, gsize length)
+{
+    const gsize left_out = jem_stats_log(stderr, text, length);
+    if (left_out > 0)
+        command_say("warning: the last %" G_GSIZE_FORMAT " bytes of the statistics are left out of the log; "
+                    "with 'file=PATH' a file has all",
+                    left_out);
+    return left_out == 0;
 }
 
 /* Appends to an existing file; links and other than regular files are refused. */
@@ -141,12 +170,13 @@ open_to_append(const char *path)
 }
 
 static gboolean
-append(const char *path, const char *text)
+append(const char *path, const char *text, gsize length)
 {
     g_autofree char *date = format_date();
     int fd = open_to_append(path);
     FILE *file = fd >= 0 ? fdopen(fd, "a") : NULL;
-    gboolean written = file != NULL && fprintf(file, "---------- %s ----------\n%s", date, text) >= 0;
+    gboolean written = file != NULL && fprintf(file, "---------- %s ----------\n", date) >= 0 &&
+                       fwrite(text, 1, length, file) == length;
     int code = errno;
     if (file != NULL && fclose(file) != 0 && written) {
         written = FALSE;
@@ -172,18 +202,18 @@ reduce_letters(const char *options, char letters[static sizeof(known_letters)])
 }
 G_STATIC_ASSERT(sizeof(known_letters) <= WIRE_LETTERS_MAX);
 
-/* NULL with ERROR. */
-static char *
-read_statistics(Target *target, const char *options, GError **error)
+/* NULL with ERROR. The target cannot change what is mapped. */
+static GMappedFile *
+map_statistics(Target *target, const char *options, GError **error)
 {
     char letters[sizeof(known_letters)];
     reduce_letters(options, letters);
     int fd = target_stats(target, letters, error);
     if (fd < 0)
         return NULL;
-    g_autoptr(GMappedFile) text = g_mapped_file_new_from_fd(fd, FALSE, error);
+    GMappedFile *statistics = g_mapped_file_new_from_fd(fd, FALSE, error);
     close(fd);
-    return text != NULL ? g_strndup(g_mapped_file_get_contents(text), g_mapped_file_get_length(text)) : NULL;
+    return statistics;
 }
 
 /* The server accounts for its own call sites when its debug-allocations is set; other programs have no such sites. */
@@ -193,7 +223,7 @@ append_sites(const char *path)
     fputs("jescope: warning: the target does not count call sites as an Aerospike server with debug-allocations does; "
           "'jescope report' shows where memory was allocated\n",
           stderr);
-    return append(path, "");
+    return append(path, "", 0);
 }
 
 gboolean
@@ -205,14 +235,12 @@ jem_stats_run(Target *target, const char *message, GError **error)
         return FALSE;
     const char *path = parameters.values[PARAMETER_FILE];
     const char *sites = parameters.values[PARAMETER_SITES];
-    g_autofree char *text = read_statistics(target, parameters.values[PARAMETER_OPTIONS], error);
-    if (text == NULL)
+    g_autoptr(GMappedFile) statistics = map_statistics(target, parameters.values[PARAMETER_OPTIONS], error);
+    if (statistics == NULL)
         return FALSE;
-    gboolean done = TRUE;
-    if (path == NULL)
-        log_text(text);
-    else
-        done = append(path, text);
+    const char *text = g_mapped_file_get_contents(statistics);
+    const gsize length = g_mapped_file_get_length(statistics);
+    gboolean done = path == NULL ? log_statistics(text, length) : append(path, text, length);
     if (sites != NULL)
         done &= append_sites(sites);
     puts("ok");
