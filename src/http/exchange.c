@@ -265,6 +265,8 @@ exchange_count_unread(Exchange *exchange, guint64 size)
 void
 exchange_count_received(Exchange *exchange, guint64 size)
 {
+    if (exchange->file_size == size)
+        return;
     exchange->connection->listener->traffic->received += size - exchange->file_size;
     *peer_received(exchange->connection->peer) += size - exchange->file_size;
     exchange->file_size = size;
