@@ -78,6 +78,10 @@ typedef struct {
     const char *group;     /* its control group */
 } HistoryProcess;
 
+/* The incarnations that one writer of a log can give a target: one for each version of jemalloc that the log names. The
+ * samples of further versions are added to the last of them, and the target gets a note. */
+enum { HISTORY_LIVES_OF_WRITER = 256 };
+
 /* A process of a target, to be recorded as an incarnation. Two are the same if all members except VERSION, EVERY_US and
  * PROCESS are equal. */
 typedef struct {
@@ -114,7 +118,8 @@ gboolean history_find_series(History *history, const HistoryLife *life, char **s
  * with HISTORY_ERROR_MISSING if no target has any. */
 char *history_target_of(History *history, const HistoryLife *life, GError **error);
 
-/* Finds or creates the incarnation of LIFE. Packs the samples of the target's earlier incarnations. */
+/* Finds or creates the incarnation of LIFE, within HISTORY_LIVES_OF_WRITER. Packs the samples of the target's earlier
+ * incarnations. */
 gboolean history_begin(History *history, const HistoryLife *life, gint64 *incarnation, GError **error);
 
 /* Whether INCARNATION is still there: one without samples, dumps and recordings may be removed. */

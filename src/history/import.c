@@ -10,7 +10,8 @@
 
 enum {
     DIGEST_BYTES = 16,
-    SINKS_MAX = 64,          /* writers and versions whose blocks are under construction */
+    SINKS_MAX = 64,          /* incarnations whose blocks are under construction */
+    LIVES_KEPT = 1024,       /* a log may have any number of writers and versions */
     WORDS_MAX = 32 << 20,    /* of all their blocks: 256 MiB */
     DIFFERENT_MAX = 1 << 20, /* digests of a file: 150 MiB */
 };
@@ -20,10 +21,15 @@ static const StatsMetric identity_totals[] = {STATS_ALLOCATED, STATS_ACTIVE, STA
 static const StatsMetric identity_arena[] = {STATS_ARENA_ALLOCATED, STATS_ARENA_MAPPED, STATS_ARENA_SMALL_NMALLOC,
                                              STATS_ARENA_LARGE_NMALLOC};
 
-/* Collects samples of one writer and version for a block. */
+/* Where samples of one writer and version belong. Several versions may share an incarnation. */
 typedef struct {
-    gint64 target;
     gint64 incarnation;
+    gint64 target;
+} Life;
+
+/* Collects samples of one incarnation for a block. */
+typedef struct {
+    Life life;
     Block *block;
     GPtrArray *digests; /* of GBytes: digests of the rows of block */
 } Sink;
@@ -34,7 +40,8 @@ typedef struct {
     const ImportOptions *options;
     ImportResult *result;
     char *name;
-    GHashTable *sinks;       /* writer and version -> Sink */
+    GHashTable *lives;       /* writer and version -> Life */
+    GHashTable *sinks;       /* incarnation -> Sink; the keys are the sinks' */
     GHashTable *occurrences; /* GBytes, digest without count -> guint, occurrences */
     gint64 next_us;          /* time for the next sample without one; STATS_TIME_UNKNOWN: not known yet */
 } Import;
@@ -71,7 +78,7 @@ static gboolean
 store_sink(Import *import, Sink *sink, GError **error)
 {
     for (guint i = 0; i < sink->digests->len; i++)
-        if (!store_note_digest(import->history, sink->target, sink->digests->pdata[i], error))
+        if (!store_note_digest(import->history, sink->life.target, sink->digests->pdata[i], error))
             return FALSE;
     return block_write(sink->block, import->history, STORE_LEVEL_PACKED, error);
 }
@@ -88,7 +95,7 @@ flush_sink(Import *import, Sink *sink, GError **error)
         return FALSE;
     import->result->added += rows;
     g_clear_pointer(&sink->block, block_free);
-    sink->block = block_new(sink->target, sink->incarnation);
+    sink->block = block_new(sink->life.target, sink->life.incarnation);
     g_ptr_array_set_size(sink->digests, 0);
     return TRUE;
 }
@@ -105,7 +112,6 @@ flush_all(Import *import, GError **error)
     return TRUE;
 }
 
-/* A log may have any number of writers and versions. */
 static gboolean
 make_room(Import *import, GError **error)
 {
@@ -130,7 +136,7 @@ words_of_all(const Import *import)
 }
 
 static gboolean
-begin_sink(Import *import, const StatsSample *sample, Sink *sink, GError **error)
+begin_life(Import *import, const StatsSample *sample, Life *begun, GError **error)
 {
     g_autofree char *name = history_log_target(import->history, import->name, sample->stream);
     g_autofree char *boot = history_log_life(sample);
@@ -140,25 +146,40 @@ begin_sink(Import *import, const StatsSample *sample, Sink *sink, GError **error
         .boot = boot,
         .version = sample->version,
     };
-    return history_begin(import->history, &life, &sink->incarnation, error) &&
-           database_find_target(import->history, name, &sink->target, error);
+    return history_begin(import->history, &life, &begun->incarnation, error) &&
+           database_find_target(import->history, name, &begun->target, error);
+}
+
+static const Life *
+find_life(Import *import, const StatsSample *sample, GError **error)
+{
+    g_autofree char *key = history_log_life(sample);
+    Life *life = g_hash_table_lookup(import->lives, key), begun = {0};
+    if (life != NULL)
+        return life;
+    if (!begin_life(import, sample, &begun, error))
+        return NULL;
+    if (g_hash_table_size(import->lives) >= LIVES_KEPT)
+        g_hash_table_remove_all(import->lives);
+    life = g_memdup2(&begun, sizeof(begun));
+    g_hash_table_insert(import->lives, g_steal_pointer(&key), life);
+    return life;
 }
 
 static Sink *
 find_sink(Import *import, const StatsSample *sample, GError **error)
 {
-    g_autofree char *key = g_strdup_printf("%s\n%s", sample->stream != NULL ? sample->stream : "",
-                                           sample->version != NULL ? sample->version : "");
-    Sink *sink = g_hash_table_lookup(import->sinks, key);
-    if (sink != NULL)
+    const Life *life = find_life(import, sample, error);
+    Sink *sink = life != NULL ? g_hash_table_lookup(import->sinks, &life->incarnation) : NULL;
+    if (life == NULL || sink != NULL)
         return sink;
-    Sink begun = {0};
-    if (!make_room(import, error) || !begin_sink(import, sample, &begun, error))
+    if (!make_room(import, error))
         return NULL;
-    sink = g_memdup2(&begun, sizeof(begun));
-    sink->block = block_new(sink->target, sink->incarnation);
+    sink = g_new0(Sink, 1);
+    sink->life = *life;
+    sink->block = block_new(life->target, life->incarnation);
     sink->digests = g_ptr_array_new_with_free_func(unref_bytes);
-    g_hash_table_insert(import->sinks, g_steal_pointer(&key), sink);
+    g_hash_table_insert(import->sinks, &sink->life.incarnation, sink);
     return sink;
 }
 
@@ -275,7 +296,7 @@ import_sample(StatsSample *sample, gpointer data, GError **error)
                     "%s has more than %u different samples; split it into several files", import->path, most);
         return FALSE;
     }
-    if (!store_knows_digest(import->history, sink->target, digest, &seen, error) ||
+    if (!store_knows_digest(import->history, sink->life.target, digest, &seen, error) ||
         (timeless && !give_time(import, sample, error)))
         return FALSE;
     if (seen)
@@ -299,12 +320,14 @@ import_file(History *history, const char *path, const ImportOptions *options, Im
         .options = options,
         .result = &done,
         .name = options->target != NULL ? g_strdup(options->target) : import_target_name(path),
-        .sinks = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, free_sink),
+        .lives = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, g_free),
+        .sinks = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, NULL, free_sink),
         .occurrences = g_hash_table_new_full(g_bytes_hash, g_bytes_equal, unref_bytes, NULL),
         .next_us = STATS_TIME_UNKNOWN,
     };
     gboolean ok = log_reader_read(path, import_sample, &import, &done.report, error) && flush_all(&import, error);
     g_free(import.name);
+    g_hash_table_unref(import.lives);
     g_hash_table_unref(import.sinks);
     g_hash_table_unref(import.occurrences);
     if (ok)

@@ -152,11 +152,65 @@ put_process(History *history, gint64 id, const HistoryProcess *process, GError *
 }
 
 static gboolean
+add_note(History *history, const char *target, gint64 time_us, const char *text, GError **error)
+{
+    gint64 id;
+    if (!store_target(history, target, &id, error))
+        return FALSE;
+    sqlite3_stmt *statement = database_statement(history, SQL_NOTE_ADD, error);
+    database_bind(statement, id, time_us);
+    database_bind_text(statement, 3, text);
+    return database_run(history, statement, error);
+}
+
+gboolean
+history_note(History *history, const char *target, gint64 time_us, const char *text, GError **error)
+{
+    gboolean mine;
+    return database_begin(history, &mine, error) &&
+           database_end(history, mine, add_note(history, target, time_us, text, error), error);
+}
+
+static gboolean
+count_lives(History *history, gint64 target, const HistoryLife *life, gint64 *count, gint64 *last, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_LIVES_OF_WRITER, error);
+    database_bind(statement, target, life->source, 0, HISTORY_LIVES_OF_WRITER);
+    database_bind_text(statement, 3, life->boot);
+    if (!database_step_row(history, statement, error))
+        return FALSE;
+    *count = sqlite3_column_int64(statement, 0);
+    *last = sqlite3_column_int64(statement, 1);
+    sqlite3_reset(statement);
+    return TRUE;
+}
+
+/* Each version that a log names is a life, and its writer may name any number. */
+static gboolean
+add_life_of_log(History *history, gint64 target, const HistoryLife *life, gint64 *id, GError **error)
+{
+    gint64 count;
+    if (!count_lives(history, target, life, &count, id, error))
+        return FALSE;
+    if (count >= HISTORY_LIVES_OF_WRITER)
+        return TRUE;
+    g_autofree char *full = g_strdup_printf("its log has named %d versions of jemalloc; samples of further ones are "
+                                            "kept as those of the last",
+                                            HISTORY_LIVES_OF_WRITER);
+    return add_life(history, target, life, id, error) &&
+           (count + 1 < HISTORY_LIVES_OF_WRITER || history_note(history, life->target, g_get_real_time(), full, error));
+}
+
+static gboolean
 begin(History *history, const HistoryLife *life, gint64 *id, GError **error)
 {
     gint64 target;
-    return store_target(history, life->target, &target, error) && find_life(history, target, life, id, error) &&
-           (*id != 0 ? update_life(history, *id, life, error) : add_life(history, target, life, id, error)) &&
+    if (!store_target(history, life->target, &target, error) || !find_life(history, target, life, id, error))
+        return FALSE;
+    const gboolean known = *id != 0;
+    return (known                                 ? update_life(history, *id, life, error)
+            : life->source == HISTORY_SOURCE_LIVE ? add_life(history, target, life, id, error)
+                                                  : add_life_of_log(history, target, life, id, error)) &&
            put_process(history, *id, &life->process, error);
 }
 
@@ -195,12 +249,12 @@ history_log_target(History *history, const char *name, const char *stream)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_LIFE_WRITERS, NULL);
     gboolean ok;
-    database_bind(statement, 0, 0, HISTORY_SOURCE_LIVE);
     database_bind_text(statement, 1, name);
     database_bind_text(statement, 2, stream != NULL ? stream : "");
     gboolean others = database_next(history, statement, &ok, NULL) && sqlite3_column_int(statement, 0) > 0 &&
                       sqlite3_column_int(statement, 1) == 0;
-    sqlite3_reset(statement);
+    if (statement != NULL)
+        sqlite3_reset(statement);
     return others && stream != NULL ? g_strconcat(name, "/", stream, NULL) : g_strdup(name);
 }
 
@@ -334,26 +388,6 @@ history_record(History *history, const HistoryLife *life, const StatsSample *sam
         return FALSE;
     note_loose(history, id);
     return TRUE;
-}
-
-static gboolean
-add_note(History *history, const char *target, gint64 time_us, const char *text, GError **error)
-{
-    gint64 id;
-    if (!store_target(history, target, &id, error))
-        return FALSE;
-    sqlite3_stmt *statement = database_statement(history, SQL_NOTE_ADD, error);
-    database_bind(statement, id, time_us);
-    database_bind_text(statement, 3, text);
-    return database_run(history, statement, error);
-}
-
-gboolean
-history_note(History *history, const char *target, gint64 time_us, const char *text, GError **error)
-{
-    gboolean mine;
-    return database_begin(history, &mine, error) &&
-           database_end(history, mine, add_note(history, target, time_us, text, error), error);
 }
 
 static sqlite3_stmt *

@@ -8,7 +8,7 @@
 
 enum {
     POLL_MS = 200,
-    WRITERS_KEPT = 1024, /* a log may have any number of writers and versions */
+    WRITERS_KEPT = 1024, /* a log may have any number of writers */
 };
 
 struct LogSource {
@@ -21,25 +21,33 @@ struct LogSource {
     GMutex lock; /* guards the following */
     Follow *follow;
     LogReader *reader;
-    GHashTable *writers; /* HistoryLife.boot -> series, as the history says */
+    GHashTable *writers; /* StatsSample.stream, "" for none -> series, as the history says */
     gboolean failing;
 };
+
+static const char *
+find_series(LogSource *log, const StatsSample *sample)
+{
+    const char *stream = sample->stream != NULL ? sample->stream : "";
+    char *series = g_hash_table_lookup(log->writers, stream);
+    if (series != NULL)
+        return series;
+    if (g_hash_table_size(log->writers) >= WRITERS_KEPT)
+        g_hash_table_remove_all(log->writers);
+    /* Writes waiting samples first: the history knows the first writer of the series. */
+    shared_history_flush(log->service->history, NULL);
+    g_autoptr(HistoryHold) hold = shared_history_hold(log->service->history);
+    series = history_log_target(hold->history, log->series, sample->stream);
+    g_hash_table_insert(log->writers, g_strdup(stream), series);
+    return series;
+}
 
 static gboolean
 take_sample(StatsSample *sample, gpointer data, GError **error)
 {
     LogSource *log = data;
     g_autofree char *boot = history_log_life(sample);
-    char *series = g_hash_table_lookup(log->writers, boot);
-    if (series == NULL) {
-        if (g_hash_table_size(log->writers) >= WRITERS_KEPT)
-            g_hash_table_remove_all(log->writers);
-        /* Writes waiting samples first: the history knows the first writer of the series. */
-        shared_history_flush(log->service->history, NULL);
-        g_autoptr(HistoryHold) hold = shared_history_hold(log->service->history);
-        series = history_log_target(hold->history, log->series, sample->stream);
-        g_hash_table_insert(log->writers, g_strdup(boot), series);
-    }
+    const char *series = find_series(log, sample);
     if (sample->time_us == STATS_TIME_UNKNOWN)
         sample->time_us = g_get_real_time();
     const CollectedSample collected = {.life = {.target = series,

@@ -5,6 +5,7 @@
 #include "confine/input-file.h"
 #include "confine/passing.h"
 #include "confine/peer.h"
+#include "confine/thread-time.h"
 #include "stats/sample-bytes.h"
 #include "text/printable.h"
 
@@ -40,7 +41,8 @@ struct LogReader {
     Peer peer;
     guint64 rows;     /* of log_reader_limit(); 0: any number */
     guint deadline_s; /* for an answer, and for all answers to one piece; 0: none */
-    guint seconds;    /* of the child's processor time; 0: as the sandbox allows */
+    guint seconds;    /* of log_reader_limit_seconds() */
+    gint64 spent_us;  /* processor time of func */
     gboolean waits;   /* it reads a file, which may not answer */
 };
 
@@ -115,11 +117,29 @@ break_off(const LogReader *reader, GError **error)
     return FALSE;
 }
 
+/* FALSE: what is done with the samples of this log takes too long in this process, whatever the child took. */
+static gboolean
+spend(LogReader *reader, gint64 spent_us, GError **error)
+{
+    reader->spent_us += spent_us;
+    if (reader->seconds == 0 || reader->spent_us <= reader->seconds * G_USEC_PER_SEC)
+        return TRUE;
+    g_set_error(
+        error, STATS_ERROR, STATS_ERROR_OVERFLOW,
+        "what is done with its samples takes more than %u s of processor time, which a log of another user has (a "
+        "copy of your own has more)",
+        reader->seconds);
+    return FALSE;
+}
+
 static gboolean
 hand_out(LogReader *reader, const GByteArray *bytes, GError **error)
 {
+    const gint64 begun_us = thread_time_us();
     g_autoptr(StatsSample) sample = sample_bytes_read(bytes->data, bytes->len);
-    return sample != NULL ? reader->func(sample, reader->data, error) : break_off(reader, error);
+    if (sample == NULL)
+        return break_off(reader, error);
+    return reader->func(sample, reader->data, error) && spend(reader, thread_time_us() - begun_us, error);
 }
 
 static gboolean
@@ -236,6 +256,12 @@ log_reader_new(StatsSampleFunc func, gpointer data)
 }
 
 void
+log_reader_limit_seconds(LogReader *reader, guint seconds)
+{
+    reader->seconds = seconds;
+}
+
+void
 log_reader_limit(LogReader *reader, guint64 rows)
 {
     reader->rows = rows;
@@ -289,7 +315,7 @@ log_reader_read(const char *path, StatsSampleFunc func, gpointer data, StatsRepo
 
     if (fd < 0)
         return FALSE;
-    reader.seconds = input_file_seconds(fd);
+    log_reader_limit_seconds(&reader, input_file_seconds(fd));
     reader.waits = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
     gboolean fine = read_open(&reader, fd, name, report, error);
     peer_end(&reader.peer);

@@ -15,6 +15,10 @@ LogReader *log_reader_new(StatsSampleFunc func, gpointer data);
 void log_reader_free(LogReader *reader);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LogReader, log_reader_free)
 
+/* Before anything is read: the processor time that the child, and that FUNC, may each take; 0: as the sandbox allows.
+ */
+void log_reader_limit_seconds(LogReader *reader, guint seconds);
+
 /* Before anything is read: stats_reader_limit() for log_reader_read_fd(). */
 void log_reader_limit(LogReader *reader, guint64 rows);
 
@@ -22,8 +26,8 @@ void log_reader_limit(LogReader *reader, guint64 rows);
  * child then reads the next piece, and an open snapshot is lost. */
 gboolean log_reader_feed(LogReader *reader, const char *bytes, gsize length, GError **error);
 
-/* Like stats_open_file(), stats_read_file() and close(), but reads in a child, which has INPUT_FILE_FOREIGN_SECONDS for
- * a file of another user. */
+/* Like stats_open_file(), stats_read_file() and close(), but reads in a child. It and FUNC have
+ * INPUT_FILE_FOREIGN_SECONDS each for a file of another user. */
 gboolean log_reader_read(const char *path, StatsSampleFunc func, gpointer data, StatsReport *report, GError **error);
 
 /* Reads FD to its end, within a minute; NAME is used in messages. */

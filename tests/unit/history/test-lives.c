@@ -5,6 +5,8 @@
 
 #include "fixture.h"
 
+#include "confine/thread-time.h"
+
 #include <sqlite3.h>
 #include <string.h>
 #include <time.h>
@@ -180,6 +182,83 @@ test_dumps_of_many(void)
     g_assert_cmpuint(kept->len, ==, 1);
 }
 
+static void
+add_of_log(History *history, HistorySource source, const char *name, guint version, const char *writer, guint number)
+{
+    g_autoptr(StatsSample) sample = fixture_sample(SOME_DAY + number * SECOND, number);
+    g_autofree char *boot = g_strdup_printf("%u\n%s", version, writer);
+    const HistoryLife life = {.target = name, .source = source, .boot = boot};
+    g_autoptr(GError) error = NULL;
+    history_record(history, &life, sample, HISTORY_TOTALS, &error);
+    g_assert_no_error(error);
+}
+
+static const HistoryTarget *
+find_target(const GPtrArray *targets, const char *name)
+{
+    for (guint i = 0; i < targets->len; i++)
+        if (g_str_equal(((const HistoryTarget *)targets->pdata[i])->name, name))
+            return targets->pdata[i];
+    g_assert_not_reached();
+}
+
+/* No sample is lost, and nobody else's life is taken. */
+static void
+test_versions_of_a_log(void)
+{
+    const guint beyond = HISTORY_LIVES_OF_WRITER + 44;
+    g_autoptr(History) history = history_open_in_memory(NULL);
+    add_of_log(history, HISTORY_SOURCE_IMPORT, "redis", 0, "main", beyond);
+    for (guint i = 0; i < beyond; i++)
+        add_of_log(history, HISTORY_SOURCE_LOG, "redis", i, "main", i);
+    add_of_log(history, HISTORY_SOURCE_LOG, "other", 0, "main", 0);
+    g_autoptr(GPtrArray) kept = fixture_read(history, "redis", HISTORY_ALL_TIME);
+    g_assert_cmpuint(kept->len, ==, beyond + 1);
+    g_autoptr(GPtrArray) targets = history_targets(history, NULL);
+    const HistoryTarget *redis = find_target(targets, "redis"), *other = find_target(targets, "other");
+    g_assert_cmpuint(redis->incarnations, ==, HISTORY_LIVES_OF_WRITER + 1);
+    g_assert_cmpuint(redis->notes->len, ==, 1);
+    g_assert_nonnull(strstr(((const HistoryNote *)redis->notes->pdata[0])->text, "256 versions"));
+    g_assert_cmpuint(other->incarnations, ==, 1);
+    g_assert_cmpuint(other->notes->len, ==, 0);
+}
+
+static void
+run_sql(const char *path, const char *sql)
+{
+    sqlite3 *db;
+    g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_exec(db, sql, NULL, NULL, NULL), ==, SQLITE_OK);
+    sqlite3_close(db);
+}
+
+/* A history of an earlier version, in which a log has left many lives. Counting them took 20 ms for each sample. */
+static void
+test_writers_of_a_log(void)
+{
+    char *path = fixture_path();
+    history_close(fixture_open(path));
+    run_sql(path, "INSERT INTO target(name) VALUES ('redis');"
+                  "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)"
+                  "INSERT INTO incarnation(target, source, pid, start_ticks, boot, every_us)"
+                  " SELECT 1, 1, 0, 0, i || char(10) || 'main', 0 FROM n;"
+                  "DROP INDEX life_by_writer; PRAGMA user_version = 5");
+    {
+        g_autoptr(History) history = fixture_open(path);
+        const gint64 begun_us = thread_time_us();
+        for (guint i = 0; i < 1000; i++) {
+            g_autofree char *first = history_log_target(history, "redis", "main");
+            g_autofree char *next = history_log_target(history, "redis", "next");
+            g_assert_cmpstr(first, ==, "redis");
+            g_assert_cmpstr(next, ==, "redis/next");
+            add_of_log(history, HISTORY_SOURCE_LOG, "redis", 200000 + i, "main", i);
+        }
+        g_assert_cmpint(thread_time_us() - begun_us, <, 5 * SECOND);
+    }
+    g_assert_cmpint(count_rows(path, "incarnation"), ==, 100000);
+    fixture_remove(path);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -190,5 +269,7 @@ main(int argc, char **argv)
     g_test_add_func("/history/names", test_names);
     g_test_add_func("/history/notes", test_notes);
     g_test_add_func("/history/dumps-of-many", test_dumps_of_many);
+    g_test_add_func("/history/versions-of-a-log", test_versions_of_a_log);
+    g_test_add_func("/history/writers-of-a-log", test_writers_of_a_log);
     return g_test_run();
 }

@@ -2,6 +2,7 @@
 #include "stats/log-reader.h"
 
 #include "confine/input-file.h"
+#include "confine/thread-time.h"
 #include "stats/sample-bytes.h"
 
 #include <signal.h>
@@ -175,6 +176,36 @@ make_bomb(void)
     return fd;
 }
 
+static gboolean
+take_10_ms(StatsSample *sample, gpointer data, GError **error)
+{
+    const gint64 until = thread_time_us() + 10000;
+    while (thread_time_us() < until)
+        continue;
+    ++*(guint *)data;
+    return TRUE;
+}
+
+/* The writer of a log decides how many samples there are, and what they cost whoever stores them. */
+static void
+test_processor_time_of_what_is_done_with_samples(void)
+{
+    guint taken = 0;
+    g_autoptr(LogReader) reader = log_reader_new(take_10_ms, &taken);
+    g_autoptr(GError) error = NULL;
+    const int fd = memfd_create("statistics", MFD_CLOEXEC);
+
+    for (guint i = 0; i < 1000; i++)
+        g_assert_cmpint(write(fd, snapshot, strlen(snapshot)), ==, (gssize)strlen(snapshot));
+    g_assert_cmpint(lseek(fd, 0, SEEK_SET), ==, 0);
+    log_reader_limit_seconds(reader, 1);
+    g_assert_false(log_reader_read_fd(reader, fd, "it", &error));
+    g_assert_error(error, STATS_ERROR, STATS_ERROR_OVERFLOW);
+    g_assert_cmpuint(taken, >=, 50);
+    g_assert_cmpuint(taken, <=, 100);
+    close(fd);
+}
+
 static void
 test_unpacks_without_end(void)
 {
@@ -232,5 +263,7 @@ main(int argc, char **argv)
     g_test_add_func("/stats/log-reader/unpacks-without-end", test_unpacks_without_end);
     g_test_add_func("/stats/log-reader/rows-are-bounded", test_rows_are_bounded);
     g_test_add_func("/stats/log-reader/processor-time-for-another-user", test_processor_time_for_another_user);
+    g_test_add_func("/stats/log-reader/processor-time-of-what-is-done-with-samples",
+                    test_processor_time_of_what_is_done_with_samples);
     return g_test_run();
 }
