@@ -9,7 +9,12 @@
 
 #include <jansson.h>
 
-/* Prints MEMBERS, an object, as a document on stdout and takes over the reference. */
+/* From now on the process ends with a message and STATUS_FAILED where the library has no memory for a document, of
+ * which callers would otherwise print a part, or nothing, as if it were all. */
+void document_need_memory(void);
+
+/* Prints MEMBERS, an object, as a document on stdout and takes over the reference. Ends the process in the same way if
+ * there is none. */
 void document_print(const char *format, json_t *members);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
+#include "cli/document.h"
 #include "cli/help.h"
 #include "cli/multicall.h"
 #include "routes/render.h"
@@ -152,6 +153,7 @@ main(int argc, char **argv)
               stderr);
         return STATUS_FAILED;
     }
+    document_need_memory();
     target_set_keeper("/proc/self/exe", KEEP_LEASE);
     int status = run(argc, argv);
     tell_parent(descriptor, status);

@@ -158,6 +158,7 @@ meaning_of_signal(int number)
         int number;
         const char *meaning;
     } meanings[] = {
+        {0, "it has ended by itself, as where it has no memory for a document"},
         {SIGBUS, "a file was truncated while it was read; try again"},
         {SIGKILL, "it was killed, possibly because memory ran out"},
         {SIGXCPU, "it took too much time; reduce the output, or choose a simpler format"},
