@@ -797,6 +797,14 @@ main(int argc, char **argv)
     g_test_add_func("/agent/sampler/no-room-for-stacks", test_no_room_for_stacks);
 #define ADD(name, function) g_test_add("/agent/sampler/" name, Fixture, NULL, set_up, function, tear_down)
     ADD("ends-that-are-not-seen", test_refuses_where_ends_are_not_seen);
+    /* AddressSanitizer replaces what the C library's table of keys is found by: the sampler is always refused there. */
+#ifdef __SANITIZE_ADDRESS__
+    const gboolean serves = FALSE;
+#else
+    const gboolean serves = TRUE;
+#endif
+    if (!serves)
+        return g_test_run();
     ADD("serves-where-jemalloc-cannot", test_serves_where_jemalloc_cannot);
     ADD("leases", test_leases);
     ADD("beside-the-profiler", test_beside_the_profiler);
