@@ -313,7 +313,9 @@ registers_call_at_first(pid_t pid, const Registers *registers)
 gboolean
 registers_is_restarting(const Registers *registers)
 {
-    return registers->call < 0 && registers->general.rax == SYS_restart_syscall;
+    const GeneralRegisters *general = &registers->general;
+    return registers->call < 0 && (general->rax == SYS_restart_syscall ||
+                                   ((gint64)general->orig_rax >= 0 && general->rax == general->orig_rax));
 }
 
 gboolean

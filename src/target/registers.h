@@ -102,8 +102,9 @@ void registers_set_argument(GeneralRegisters *general, guint n, guint64 value);
 /* The system call that was interrupted originally, even if it has been resumed since; -1: none or unknown. */
 gint64 registers_call_at_first(pid_t pid, const Registers *registers);
 
-/* Whether the thread is about to call restart_syscall: between the end of an interrupted call and its restart, which a
- * return from a signal frame would prevent. */
+/* Whether the thread is between the end of an interrupted call and its repetition, to which the kernel has set it back:
+ * a return from a signal frame would prevent restart_syscall, and a handler of a signal would not end another call.
+ * TRUE also for a call that has just returned its own number. */
 gboolean registers_is_restarting(const Registers *registers);
 
 /* Sets *POINTER to the thread pointer (%fs, tpidr_el0). FALSE with errno. */

@@ -55,6 +55,7 @@ struct _Traced {
         gint64 number; /* -1: none */
         guint64 pc;    /* the address after it */
         guint64 result;
+        gboolean unknown; /* it was set back already: the next call that begins may be repeated */
     } repeated;
     gboolean attached;
 };
@@ -299,6 +300,7 @@ undo_interruption(Traced *traced)
     const Registers *registers = may_repeat(traced) ? traced_registers(traced) : NULL;
     if (registers == NULL)
         return !may_repeat(traced);
+    traced->repeated.unknown |= registers_is_restarting(registers);
     if (registers->restarts < 0)
         return TRUE;
     const GeneralRegisters general = registers_home(registers);
@@ -308,13 +310,16 @@ undo_interruption(Traced *traced)
     return !is_before_user_mode(traced) || traced->kernel->write_general(traced->data, traced->thread, &general);
 }
 
-/* The program makes it, or a handler of a signal has ended it. */
+/* The program makes it, or a handler of a signal ends it. */
 static void
 forget_repeated(Traced *traced)
 {
     const Stop *stop = traced->stop;
-    if (stop->place == TRACED_AT_ENTRY || (stop->signal != 0 && has_handler(traced, stop->signal)))
-        traced->repeated.number = -1;
+    const gboolean ends = stop->signal != 0 && stop->known && stop->registers.restarts >= 0;
+    if (stop->place != TRACED_AT_ENTRY && !(ends && has_handler(traced, stop->signal)))
+        return;
+    traced->repeated.number = -1;
+    traced->repeated.unknown = FALSE;
 }
 
 static gboolean
@@ -399,7 +404,7 @@ traced_may_borrow(Traced *traced)
 {
     const TracedPlace place = traced_place(traced);
     if (place == TRACED_AT_ENTRY)
-        return registers_entry_is_whole && traced->filter != TRACED_FILTERED &&
+        return registers_entry_is_whole && !traced->repeated.unknown && traced->filter != TRACED_FILTERED &&
                traced->stop->number != SYS_restart_syscall;
     if (place != TRACED_AT_REQUEST && place != TRACED_AT_JOB_STOP)
         return FALSE;

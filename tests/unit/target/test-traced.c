@@ -311,7 +311,6 @@ restart(Sim *sim, guint64 number)
 {
     sim->general.rax = number;
     sim->general.rip -= 2;
-    sim->general.orig_rax = ~0ULL;
     sim->repeated = TRUE;
 }
 
@@ -377,9 +376,10 @@ step_signals(Sim *sim)
             report(sim, signal, RUNS_SIGNALS);
         return;
     }
-    if (is_interrupted(sim))
+    if (is_interrupted(sim)) /* then it looks again */
         restart(sim, -(gint64)sim->general.rax == ERESTART_RESTARTBLOCK ? SYS_restart_syscall : sim->general.orig_rax);
-    sim->runs = RUNS_USER;
+    else
+        sim->runs = RUNS_USER;
 }
 
 static void
@@ -490,7 +490,8 @@ sim_seize(gpointer data, pid_t thread, guintptr options)
 {
     Sim *sim = data;
     sim->traced = TRUE;
-    sim->waits = sim->repeated ? 0 : sim->waits; /* what is about to be repeated cannot be seen */
+    if (sim->repeated && sim->runs == RUNS_USER)
+        sim->waits = 0; /* in user mode, nothing tells what is about to be repeated */
     sim->trap = sim->stands;
     sim->stands = FALSE;
     return TRUE;
@@ -700,6 +701,8 @@ borrow(Sim *sim, Traced *traced, Seen *seen)
         (sim->filter == TRACED_FILTERED && registers->restarts < 0) ||
         !traced_borrow(traced, registers->general.rsp - 256, &code))
         return FALSE;
+    /* It was set back to repeat a call, which a handler of a signal would not end. */
+    g_assert_false(sim->repeated && sim->general.rip == PROGRAM_CALL && (gint64)sim->general.orig_rax >= 0);
     seen->borrowed++;
     seen->at_entry += traced_place(traced) == TRACED_AT_ENTRY;
     return TRUE;
