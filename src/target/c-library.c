@@ -11,6 +11,7 @@ static const char *const holders[C_LIBRARY_HOLDERS] = {
     "setresuid", "setresgid", "setgroups", "pthread_create", "dl_iterate_phdr", "dlclose",
 };
 
+/* By jemalloc, the loader and the agent. */
 static const char *const called[] = {
     "malloc",
     "calloc",
@@ -69,9 +70,8 @@ find_functions(const Dynamic *library, const char *const *names, guint n, Functi
 }
 
 void
-c_library_find(const AddressSpace *space, CLibrary *library)
+c_library_find(const AddressSpace *space, const GArray *objects, CLibrary *library)
 {
-    g_autoptr(GArray) objects = loaded_objects(space);
     *library = (CLibrary){0};
     for (guint i = 0; i < objects->len && library->errno_location == 0; i++) {
         Dynamic dynamic;
@@ -102,16 +102,15 @@ add_code(const AddressSpace *space, const LoadedObject *object, GArray *found)
     for (guint i = 0; i < space->mappings->len; i++) {
         const Mapping *mapping = &g_array_index(space->mappings, Mapping, i);
         const FunctionRange range = {mapping->start, mapping->end};
-        if ((mapping->flags & MAPPING_EXECUTE) != 0 && address_space_first(space, mapping) == object->first)
+        if ((mapping->flags & MAPPING_EXECUTE) != 0 && loaded_contains(space, object, mapping))
             g_array_append_val(found, range);
     }
 }
 
 GArray *
-c_library_find_replaced(const AddressSpace *space)
+c_library_find_replaced(const AddressSpace *space, const GArray *objects)
 {
     GArray *found = g_array_new(FALSE, FALSE, sizeof(FunctionRange));
-    g_autoptr(GArray) objects = loaded_objects(space);
     for (guint i = 0; i < objects->len; i++) {
         const LoadedObject *object = &g_array_index(objects, LoadedObject, i);
         FunctionRange ranges[G_N_ELEMENTS(called)];

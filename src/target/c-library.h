@@ -19,12 +19,12 @@ typedef struct {
                                                  pthread_create() take */
 } CLibrary;
 
-/* Sets *LIBRARY; all zero for a static executable. */
-void c_library_find(const AddressSpace *space, CLibrary *library);
+/* Sets *LIBRARY; all zero for a static executable. OBJECTS: loaded_objects() of SPACE. */
+void c_library_find(const AddressSpace *space, const GArray *objects, CLibrary *library);
 
 /* Code that the program has in place of the C library's, of functions that jemalloc, the loader or the agent call: an
  * array of FunctionRange. It may have locks of its own, as in a wrapper that keeps a log. All code of a library that
  * replaces one, since its locks may be of all its functions; of the executable the functions themselves. */
-GArray *c_library_find_replaced(const AddressSpace *space);
+GArray *c_library_find_replaced(const AddressSpace *space, const GArray *objects);
 
 #endif

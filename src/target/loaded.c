@@ -142,6 +142,12 @@ add_linked(const AddressSpace *space, guint64 at, GArray *objects)
     }
 }
 
+gboolean
+loaded_contains(const AddressSpace *space, const LoadedObject *object, const Mapping *mapping)
+{
+    return address_space_first(space, mapping) == object->first;
+}
+
 GArray *
 loaded_objects(const AddressSpace *space)
 {

@@ -19,6 +19,9 @@ GArray *loaded_objects(const AddressSpace *space);
 /* The same for the program whose headers (AT_PHDR) are at PROGRAM_HEADERS. */
 GArray *loaded_objects_from(const AddressSpace *space, guint64 program_headers);
 
+/* Whether MAPPING is of OBJECT. */
+gboolean loaded_contains(const AddressSpace *space, const LoadedObject *object, const Mapping *mapping);
+
 /* Opens its file for reading if it is the one that was loaded; -1 if it was deleted or replaced, or may not be read. */
 int loaded_open(const AddressSpace *space, const LoadedObject *object);
 

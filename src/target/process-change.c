@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/process-change.h"
 
+#include "target/process-file.h"
 #include "target/process-stat.h"
 
 #include <errno.h>
@@ -8,23 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* These files are written by the kernel, which no process delays. NULL with errno. */
+/* Of a file that the kernel writes, which no process delays. NULL with errno. */
 static char *
 read_in(int directory, const char *file)
 {
-    enum { CHUNK = 4096 };
-    int fd = openat(directory, file, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    g_autoptr(GString) text = g_string_new(NULL);
-    char bytes[CHUNK];
-    ssize_t got;
-    while ((got = read(fd, bytes, sizeof(bytes))) > 0)
-        g_string_append_len(text, bytes, got);
-    int error = errno;
-    close(fd);
-    errno = error;
-    return got == 0 ? g_string_free(g_steal_pointer(&text), FALSE) : NULL;
+    return process_read_whole(openat(directory, file, O_RDONLY | O_CLOEXEC));
 }
 
 /* Its first thread may have ended before the others, which then are the process. */

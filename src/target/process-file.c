@@ -93,6 +93,22 @@ process_open(pid_t pid, const char *file, gsize limit)
     return answer.n_fds > 0 && error == 0 ? answer.fds[0] : -1;
 }
 
+char *
+process_read_whole(int fd)
+{
+    if (fd < 0)
+        return NULL;
+    g_autoptr(GString) text = g_string_new(NULL);
+    char bytes[16 * 1024];
+    ssize_t got;
+    while ((got = read(fd, bytes, sizeof(bytes))) > 0)
+        g_string_append_len(text, bytes, got);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return got == 0 ? g_string_free(g_steal_pointer(&text), FALSE) : NULL;
+}
+
 gboolean
 process_is_shortage(int error)
 {

@@ -11,6 +11,9 @@
  * prctl(2)). */
 char *process_text(pid_t pid, const char *file, gsize limit, gsize *length);
 
+/* All of FD, NUL-terminated, to be freed, and closes it; FD may be -1. NULL with errno. */
+char *process_read_whole(int fd);
+
 /* Whether ERROR, an errno of reading such a file, tells of a shortage here, and so nothing of the process. */
 gboolean process_is_shortage(int error);
 

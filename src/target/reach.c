@@ -41,33 +41,16 @@ reach_open(pid_t pid, ReachFile file)
     return elsewhere != NULL ? elsewhere->open(pid, file) : process_open(pid, reach_file_name(file), REACH_FILE_MAX);
 }
 
-/* Reads all of FD and closes it; FD may be -1. NULL with errno. */
-static char *
-read_whole(int fd)
-{
-    if (fd < 0)
-        return NULL;
-    g_autoptr(GString) text = g_string_new(NULL);
-    char bytes[16 * 1024];
-    ssize_t got;
-    while ((got = read(fd, bytes, sizeof(bytes))) > 0)
-        g_string_append_len(text, bytes, got);
-    int error = errno;
-    close(fd);
-    errno = error;
-    return got == 0 ? g_string_free(g_steal_pointer(&text), FALSE) : NULL;
-}
-
 char *
 reach_read(pid_t pid, ReachFile file)
 {
-    return read_whole(reach_open(pid, file));
+    return process_read_whole(reach_open(pid, file));
 }
 
 char *
 reach_read_setting(const char *path, GError **error)
 {
-    char *text = read_whole(reach_open_setting(path));
+    char *text = process_read_whole(reach_open_setting(path));
     int code = errno;
     if (text == NULL)
         g_set_error_literal(error, G_FILE_ERROR, (int)g_file_error_from_errno(code), g_strerror(code));

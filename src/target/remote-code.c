@@ -60,9 +60,8 @@ search_mapping(const AddressSpace *space, const Mapping *mapping, gsize most, Re
 static gboolean
 is_of(const GArray *objects, const AddressSpace *space, const Mapping *mapping)
 {
-    const Mapping *first = address_space_first(space, mapping);
-    for (guint i = 0; first != NULL && i < objects->len; i++)
-        if (g_array_index(objects, LoadedObject, i).first == first)
+    for (guint i = 0; i < objects->len; i++)
+        if (loaded_contains(space, &g_array_index(objects, LoadedObject, i), mapping))
             return TRUE;
     return FALSE;
 }
@@ -86,10 +85,9 @@ search_mappings(const AddressSpace *space, const char *prefix, const GArray *obj
 /* The loader takes the place of the caller of dlopen() for the namespace in which it loads a library: the copies of
  * dlmopen() are searched last. */
 gboolean
-remote_code_find(const AddressSpace *space, RemoteCode *code, GError **error)
+remote_code_find(const AddressSpace *space, const GArray *objects, RemoteCode *code, GError **error)
 {
     RemoteCode found = {0};
-    g_autoptr(GArray) objects = loaded_objects(space);
     gsize length = 0;
     for (gsize i = 0; i < 2 * G_N_ELEMENTS(preferred); i++)
         length += search_mappings(space, preferred[i % G_N_ELEMENTS(preferred)],

@@ -6,8 +6,8 @@
 #include "target/address-space.h"
 #include "target/registers.h"
 
-/* Sets *CODE. FALSE with a TARGET_ERROR if an instruction is missing. */
-gboolean remote_code_find(const AddressSpace *space, RemoteCode *code, GError **error);
+/* Sets *CODE. OBJECTS: loaded_objects() of SPACE. FALSE with a TARGET_ERROR if an instruction is missing. */
+gboolean remote_code_find(const AddressSpace *space, const GArray *objects, RemoteCode *code, GError **error);
 
 /* The same in LENGTH bytes at ADDRESS; sets the fields that CODE lacks. */
 void remote_code_search(const guint8 *bytes, gsize length, guint64 address, RemoteCode *code);

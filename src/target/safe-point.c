@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/safe-point.h"
 
-#include "target/process.h"
 #include "target/unwind.h"
 
 #include <string.h>
@@ -28,7 +27,7 @@ static const SafePointVerdict exclusions[] = {SAFE_POINT_IN_LOADER,  SAFE_POINT_
 
 struct _SafePoints {
     const AddressSpace *space;
-    guint64 main_stack;                          /* where the frames of the main thread begin; 0: unknown */
+    guint64 main_stack;                          /* as in safe_points_new() */
     guint64 makecontext;                         /* as in CLibrary */
     Excluded excluded[G_N_ELEMENTS(exclusions)]; /* one each; the first that has an address counts */
     gboolean only_foreign_waits;
@@ -95,14 +94,12 @@ avoid_loader(SafePoints *points, const Mapping *mapping)
 }
 
 SafePoints *
-safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrary *library)
+safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrary *library, guint64 main_stack)
 {
     SafePoints *points = g_new0(SafePoints, 1);
-    ProcessProgram program;
     points->space = space;
     points->makecontext = library->makecontext;
-    if (process_program(space->pid, &program))
-        points->main_stack = program.stack;
+    points->main_stack = main_stack;
     for (gsize i = 0; i < G_N_ELEMENTS(exclusions); i++)
         points->excluded[i] =
             (Excluded){.verdict = exclusions[i], .ranges = g_array_new(FALSE, FALSE, sizeof(FunctionRange))};

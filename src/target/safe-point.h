@@ -34,8 +34,9 @@ typedef struct {
     guint64 top;     /* SAFE_POINT_HERE: the highest unused address on its stack */
 } SafePoint;
 
-/* SPACE must outlive it. */
-SafePoints *safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrary *library);
+/* SPACE must outlive it. MAIN_STACK: where the frames of the main thread begin (ProcessProgram.stack); 0: unknown. */
+SafePoints *safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrary *library,
+                            guint64 main_stack);
 void safe_points_free(SafePoints *points);
 
 /* Excludes threads in code from START to END, which is jemalloc's. */

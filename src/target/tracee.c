@@ -2,6 +2,7 @@
 #include "target/tracee.h"
 
 #include "target/address-space.h"
+#include "target/loaded.h"
 #include "target/obstacle.h"
 #include "target/refusal.h"
 #include "target/remote-code.h"
@@ -121,11 +122,14 @@ tracee_new(const Process *process, GError **error)
     }
     if (cause != NULL)
         g_propagate_error(error, g_steal_pointer(&cause));
-    if (tracee->space == NULL || !remote_code_find(tracee->space, &tracee->code, error))
+    if (tracee->space == NULL)
         return NULL;
-    c_library_find(tracee->space, &tracee->library);
-    tracee->points = safe_points_new(tracee->space, &tracee->code, &tracee->library);
-    g_autoptr(GArray) replaced = c_library_find_replaced(tracee->space);
+    g_autoptr(GArray) objects = loaded_objects(tracee->space);
+    if (!remote_code_find(tracee->space, objects, &tracee->code, error))
+        return NULL;
+    c_library_find(tracee->space, objects, &tracee->library);
+    tracee->points = safe_points_new(tracee->space, &tracee->code, &tracee->library, tracee->program.stack);
+    g_autoptr(GArray) replaced = c_library_find_replaced(tracee->space, objects);
     safe_points_avoid_replaced(tracee->points, replaced);
     tracee->of_filtered = obstacle_may_suspend_seccomp() ? TRACED_FILTER_SUSPENDED : TRACED_FILTERED;
     return g_steal_pointer(&tracee);

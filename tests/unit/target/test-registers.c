@@ -2,6 +2,7 @@
 /* The way back is tried on ourselves: the kernel has to take the frame. */
 #include "target/registers.h"
 
+#include "target/loaded.h"
 #include "target/remote-code.h"
 
 #include <signal.h>
@@ -53,7 +54,8 @@ test_our_own_library(void)
     g_autoptr(GError) error = NULL;
     g_autoptr(AddressSpace) space = address_space_new(getpid(), &error);
     g_assert_no_error(error);
-    g_assert_true(remote_code_find(space, &code, &error));
+    g_autoptr(GArray) objects = loaded_objects(space);
+    g_assert_true(remote_code_find(space, objects, &code, &error));
     g_assert_true(remote_code_is_complete(&code));
 }
 
@@ -88,7 +90,8 @@ test_way_back(void)
     Registers saved;
     int status;
     g_autoptr(AddressSpace) space = address_space_new(child, NULL);
-    g_assert_true(remote_code_find(space, &code, NULL));
+    g_autoptr(GArray) objects = loaded_objects(space);
+    g_assert_true(remote_code_find(space, objects, &code, NULL));
     g_assert_true(registers_read(child, &saved));
     ReturnPath path = registers_return_path(&saved, registers_sp(&saved.general) - registers_red_zone, &code);
     g_assert_cmphex(path.bottom + path.bytes->len, <=, registers_sp(&saved.general) - registers_red_zone);

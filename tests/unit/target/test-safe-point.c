@@ -2,6 +2,7 @@
 /* Stacks and mappings of a process that wants them to take long. */
 #include "target/safe-point.h"
 
+#include "target/loaded.h"
 #include "target/remote-code.h"
 
 #include <string.h>
@@ -50,7 +51,7 @@ judge(guint64 *words, guint64 avoided)
     g_autoptr(AddressSpace) space = address_space_parse(getpid(), maps->str);
     const RemoteCode code = {.back = 0x10};
     const CLibrary library = {0};
-    SafePoints *points = safe_points_new(space, &code, &library);
+    SafePoints *points = safe_points_new(space, &code, &library, 0);
     Registers registers = {.call = -1, .restarts = -1};
     set_stack_pointer(&registers, start + (64 << 10));
     safe_points_avoid(points, avoided, avoided + 16);
@@ -91,7 +92,7 @@ judge_thread(const guint64 *words, pid_t thread, guint64 block, const char *guar
     g_autoptr(AddressSpace) space = address_space_parse(getpid(), maps);
     const RemoteCode code = {.back = 0x10};
     const CLibrary library = {0};
-    SafePoints *points = safe_points_new(space, &code, &library);
+    SafePoints *points = safe_points_new(space, &code, &library, 0);
     Registers registers = {.call = -1, .restarts = -1};
     set_stack_pointer(&registers, start + STACK / 2);
     registers.general.fs_base = start + block;
@@ -160,7 +161,8 @@ test_much_code(void)
                                (guint64)(guintptr)bytes, (guint64)(guintptr)bytes + SEARCHED);
     g_autoptr(AddressSpace) space = address_space_parse(getpid(), maps->str);
     RemoteCode code;
-    g_assert_false(remote_code_find(space, &code, NULL));
+    g_autoptr(GArray) objects = loaded_objects(space);
+    g_assert_false(remote_code_find(space, objects, &code, NULL));
     g_assert_cmpint(clock() - begun, <, 20 * CLOCKS_PER_SEC);
     munmap(bytes, SEARCHED);
     g_string_free(maps, TRUE);
