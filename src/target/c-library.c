@@ -57,7 +57,7 @@ static const char *const called[] = {
 };
 
 /* Before glibc 2.34, they were objects of their own. */
-static const char *const parts[] = {"ld-", "libc.", "libc-", "libpthread", "libdl", "librt"};
+static const char *const parts[] = {"ld-", "libpthread", "libdl", "librt"};
 
 static void
 find_functions(const Dynamic *library, const char *const *names, guint n, FunctionRange *ranges)
@@ -116,7 +116,12 @@ c_library_find_replaced(const AddressSpace *space, const GArray *objects)
         FunctionRange ranges[G_N_ELEMENTS(called)];
         gboolean replaces = FALSE;
         Dynamic dynamic;
-        if (is_part(object) || !loaded_dynamic(space, object, &dynamic))
+        if (!loaded_dynamic(space, object, &dynamic))
+            continue;
+        /* What comes later in the order of symbol lookup replaces nothing of it. */
+        if (dynamic_function(&dynamic, "__errno_location") != 0)
+            break;
+        if (is_part(object))
             continue;
         find_functions(&dynamic, called, G_N_ELEMENTS(called), ranges);
         for (guint n = 0; n < G_N_ELEMENTS(called); n++)
