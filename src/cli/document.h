@@ -13,8 +13,8 @@
  * which callers would otherwise print a part, or nothing, as if it were all. */
 void document_need_memory(void);
 
-/* Prints MEMBERS, an object, as a document on stdout and takes over the reference. Ends the process in the same way if
- * there is none. */
+/* Prints MEMBERS, an object, as a document on stdout and takes over the reference. If MEMBERS is NULL, it ends the
+ * process in the same way. */
 void document_print(const char *format, json_t *members);
 
 #endif

@@ -55,6 +55,8 @@ refuse(const WireRequest *request, const WireAnswer *answer, const Allocator *al
         return failure_set(failure, outcome,
                            "'%s' may not be used through jescope; docs/protocol.md lists the permitted controls", what);
     case OUTCOME_CONTROL_FAILED:
+        if (why == ENOTSUP && strcmp(what, "prof.active") == 0)
+            return failure_set_no_profiling(failure, allocator, WIRE_SAMPLER_NO_ENDS);
         return failure_set_error(failure, outcome, why, "jemalloc refused '%s'", what);
     case OUTCOME_BUSY:
         return failure_set_busy(failure, answer->lease.lease.remaining_ms);

@@ -33,11 +33,11 @@ Peers *peers_new(const PeerLimits *limits);
 void peers_free(Peers *peers);
 void peers_set_limits(Peers *peers, const PeerLimits *limits);
 
-/* Makes room by the end of a connection. Both return FALSE if there is none that may end. */
+/* Functions that end a connection where a limit is reached. Both return FALSE if no connection may be ended. */
 typedef struct {
-    gboolean (*of_peer)(const Peer *peer, gpointer data); /* where PEER has none: of a connection of PEER */
-    gboolean (*in_all)(guint connections, gpointer data); /* where there is none in all: of a connection of the peer
-                                                             that has most, if that has more than CONNECTIONS */
+    gboolean (*of_peer)(const Peer *peer, gpointer data); /* at the limit of one peer: a connection of PEER */
+    gboolean (*in_all)(guint connections, gpointer data); /* at the limit of all connections: one of the peer that has
+                                                             most, if that has more than CONNECTIONS */
     gpointer data;
 } PeersRoom;
 

@@ -638,6 +638,8 @@ set_refused(Target *target, const Exchange *exchange, const char *what, GError *
     case OUTCOME_CONTROL_FAILED:
         if (exchange->reply.error == EAGAIN && g_str_equal(what, "prof.active"))
             set_hooks_taken(target, error);
+        else if (exchange->reply.error == ENOTSUP && g_str_equal(what, "prof.active"))
+            set_cannot_profile(target, error); /* the agent knows more since it has tried */
         else
             g_set_error(error, TARGET_ERROR, outcome, "%s: jemalloc refused '%s': %s", target->label, what, reason);
         break;

@@ -292,6 +292,28 @@ def test_threads_that_wait_until_they_end(start, change):
     assert victim.ask("renew 3") == "done"
 
 
+KEYS = """
+import ctypes, sys
+library, key = ctypes.CDLL(None), ctypes.c_uint()
+while library.pthread_key_create(ctypes.byref(key), None) == 0:
+    pass
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_no_key_is_left(tmp_path):
+    """Without one, the ends of threads are not seen, and one that ends could crash the program."""
+    environment = services.environment(tmp_path, LD_PRELOAD="libjemalloc.so.2")
+    with services.started(["/usr/bin/python3", "-c", KEYS], env=environment) as process:
+        assert process.stdout.readline() == "ready\n"
+        services.jescope(tmp_path, "attach", process.pid)
+        for _ in range(2):
+            done = services.jescope(tmp_path, "enable", process.pid, check=False)
+            assert done.returncode == 1 and "jescope's own sampler cannot follow the ends of this program's threads" in done.stderr
+        assert process.poll() is None
+
+
 def test_forced_beside_the_profiler(start):
     """--sampler=jescope in a process whose jemalloc can profile; afterwards jemalloc's profiler serves again."""
     victim = start("sampled", conf="prof:true,prof_active:false")
