@@ -221,7 +221,7 @@ int mallctl(const char *name, void *old, size_t *length, void *value, size_t siz
 {
     const int early = strcmp(name, "version") == 0 || strncmp(name, "config.", 7) == 0 || strncmp(name, "opt.", 4) == 0;
     if (!early)
-        sleep(4);
+        sleep(3);
     if (old != NULL && length != NULL)
         memset(old, 1, *length);
     if (old != NULL && strcmp(name, "version") == 0)
