@@ -120,7 +120,6 @@ test_one_deadline(void)
         target_wait_until(target, limit);
         g_assert_null(stats_live_sample(live, &error));
         g_assert_error(error, TARGET_ERROR, OUTCOME_SILENT);
-        g_assert_nonnull(strstr(error->message, "in time"));
         g_assert_cmpint(target_waits_until(target), ==, limit);
         target_wait_until(target, 0);
     }
