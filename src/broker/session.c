@@ -7,7 +7,7 @@
 #include "confine/rights.h"
 #include "routes/render.h"
 #include "service/scan.h"
-#include "target/agent.h"
+#include "target/agent-connect.h"
 #include "target/candidates.h"
 #include "target/discovery.h"
 #include "target/open.h"

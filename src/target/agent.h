@@ -25,8 +25,4 @@ typedef struct {
 /* Connects and exchanges HELLO. ADDRESS is copied. */
 Target *agent_open(const AgentAddress *address, GError **error);
 
-/* Connects to PATH: the socket of the agent of PROCESS, which must be in a trusted directory (discovery.h), or any
- * socket if PROCESS is NULL. Returns a descriptor, or -1 with errno. The caller must check which process listens. */
-int agent_connect(const Process *process, const char *path);
-
 #endif
