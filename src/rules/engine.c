@@ -3,36 +3,15 @@
 
 #include "confine/keyed-hash.h"
 #include "rules/condition.h"
+#include "rules/standing.h"
 #include "rules/tally.h"
 #include "rules/window.h"
-#include "text/duration.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {
     NO_ACCOUNT = -1, /* (uid_t)-1, which no process has */
 };
-
-typedef struct {
-    gint64 time_us;
-    guint64 bytes; /* stored by its actions */
-} Fired;
-
-/* One rule on one series. */
-typedef struct {
-    gboolean chosen; /* the rule's filters match the process */
-    RuleState state;
-    RuleReason reason;
-    guint condition;    /* the one that the reason is about */
-    gboolean has_value; /* of that condition */
-    gdouble value;
-    guint32 on;          /* bit i: condition i holds */
-    gint64 since_us;     /* since when the conditions hold */
-    gdouble fired_value; /* value of the first condition at the last firing */
-    gboolean at_work;
-    GArray *fired; /* of Fired, in the rule's window; NULL: none */
-} Standing;
 
 typedef struct {
     char *name;
@@ -55,8 +34,6 @@ struct Engine {
     Tally *tally;
     guint64 judged; /* number of judgements of a rule on a sample */
 };
-
-G_STATIC_ASSERT(CONDITIONS_MAX <= 32);
 
 /* ---- series ---- */
 
@@ -118,14 +95,6 @@ find_series(Engine *engine, const char *name)
 }
 
 static void
-rearm(Standing *standing)
-{
-    standing->state = RULE_ARMED;
-    standing->reason = RULE_NOT_JUDGED;
-    standing->on = 0;
-}
-
-static void
 reset_windows(const Series *series)
 {
     GHashTableIter iter;
@@ -141,7 +110,7 @@ begin_life(const Engine *engine, Series *series, const RuleReading *reading)
 {
     reset_windows(series);
     for (guint i = 0; i < engine->rules->len; i++)
-        rearm(&series->standings[i]);
+        standing_rearm(&series->standings[i]);
     series->begun = TRUE;
     series->chosen = FALSE;
     series->life = reading->life;
@@ -163,11 +132,8 @@ static void
 set_back(const Engine *engine, Series *series, gint64 now_us)
 {
     series->began_us = MIN(series->began_us, now_us);
-    for (guint i = 0; i < engine->rules->len; i++) {
-        GArray *fired = series->standings[i].fired;
-        for (guint n = 0; fired != NULL && n < fired->len; n++)
-            g_array_index(fired, Fired, n).time_us = MIN(g_array_index(fired, Fired, n).time_us, now_us);
-    }
+    for (guint i = 0; i < engine->rules->len; i++)
+        standing_set_back(&series->standings[i], now_us);
 }
 
 /* Samples are missing, or the clock was set: the time for which a condition holds starts over. */
@@ -181,7 +147,7 @@ interrupt(const Engine *engine, Series *series, gint64 now_us)
         set_back(engine, series, now_us);
 }
 
-/* ---- conditions ---- */
+/* ---- readings ---- */
 
 static void
 feed_windows(const Series *series, const RuleReading *reading)
@@ -196,121 +162,6 @@ feed_windows(const Series *series, const RuleReading *reading)
             quantity_read(quantity, reading->sample, reading->probed, &value))
             window_add(window, reading->now_us, value);
     }
-}
-
-/* Whether the whole 95 % interval of VALUE is beyond LIMIT. */
-static gboolean
-is_beyond(RuleSide side, const WindowValue *value, gdouble limit)
-{
-    return side == RULE_ABOVE ? value->low > limit : side == RULE_BELOW ? value->high < limit : value->value > 0;
-}
-
-typedef enum { HOLDS, HOLDS_NOT, UNKNOWN } Truth;
-
-static Truth
-judge_condition(const Series *series, const RuleCondition *condition, const RuleReading *reading, gboolean was_on,
-                WindowValue *value)
-{
-    if (condition->quantity.form == QUANTITY_VALUE) {
-        if (!quantity_read(&condition->quantity, reading->sample, reading->probed, &value->value))
-            return UNKNOWN;
-        value->low = value->high = value->value;
-    } else if (!window_value(g_hash_table_lookup(series->windows, condition->quantity.text), value)) {
-        return UNKNOWN;
-    }
-    return is_beyond(condition->side, value, was_on ? condition->clear : condition->threshold) ? HOLDS : HOLDS_NOT;
-}
-
-/* Whether the conditions hold. If not, the reason is the first condition that fails in the last alternative. */
-static gboolean
-judge_conditions(const Series *series, const Rule *rule, const RuleReading *reading, Standing *standing)
-{
-    gboolean all = TRUE, any = FALSE;
-    for (guint i = 0; i < rule->conditions->len; i++) {
-        const RuleCondition *condition = &g_array_index(rule->conditions, RuleCondition, i);
-        gboolean last = i + 1 == rule->conditions->len || condition[1].alternative != condition->alternative;
-        WindowValue value = {0};
-        Truth truth = judge_condition(series, condition, reading, (standing->on >> i & 1) != 0, &value);
-        standing->on = truth == HOLDS ? standing->on | 1u << i : standing->on & ~(1u << i);
-        if (truth != HOLDS && all) {
-            standing->reason = truth == UNKNOWN ? RULE_NO_VALUE : RULE_NOT_TRUE;
-            standing->condition = i;
-            standing->has_value = truth != UNKNOWN;
-            standing->value = value.value;
-        }
-        all = all && truth == HOLDS;
-        if (last) {
-            any = any || all;
-            all = TRUE;
-        }
-    }
-    return any;
-}
-
-/* ---- states ---- */
-
-static const Fired *
-last_fired(const Standing *standing)
-{
-    return standing->fired != NULL && standing->fired->len > 0
-               ? &g_array_index(standing->fired, Fired, standing->fired->len - 1)
-               : NULL;
-}
-
-/* Removes firings before the rule's window, except the last one, which counts for the cooldown. */
-static void
-forget_old(const Rule *rule, Standing *standing, gint64 now_us)
-{
-    guint old = 0;
-    while (standing->fired != NULL && old + 1 < standing->fired->len &&
-           g_array_index(standing->fired, Fired, old).time_us <= now_us - rule->window_us)
-        old++;
-    if (old > 0)
-        g_array_remove_range(standing->fired, 0, old);
-}
-
-static guint
-count_fired(const Rule *rule, const Standing *standing, gint64 now_us, guint64 *bytes)
-{
-    guint count = 0;
-    *bytes = 0;
-    for (guint i = 0; standing->fired != NULL && i < standing->fired->len; i++) {
-        const Fired *fired = &g_array_index(standing->fired, Fired, i);
-        if (fired->time_us <= now_us - rule->window_us)
-            continue;
-        count++;
-        *bytes += fired->bytes;
-    }
-    return count;
-}
-
-static gboolean
-is_in_cooldown(const Rule *rule, const Standing *standing, gint64 now_us)
-{
-    const Fired *last = last_fired(standing);
-    return last != NULL && now_us - last->time_us < rule->cooldown_us;
-}
-
-/* The value of the first condition; FALSE: unknown. */
-static gboolean
-first_value(const Series *series, const Rule *rule, const RuleReading *reading, gdouble *value)
-{
-    WindowValue found;
-    if (judge_condition(series, &g_array_index(rule->conditions, RuleCondition, 0), reading, FALSE, &found) == UNKNOWN)
-        return FALSE;
-    *value = found.value;
-    return TRUE;
-}
-
-/* Whether the first condition's quantity has moved by at least rule->again since the rule fired. */
-static gboolean
-moved_again(const Series *series, const Rule *rule, const RuleReading *reading, const Standing *standing)
-{
-    gdouble value;
-    if (isnan(rule->again) || !first_value(series, rule, reading, &value))
-        return FALSE;
-    gdouble moved = value - standing->fired_value;
-    return (g_array_index(rule->conditions, RuleCondition, 0).side == RULE_BELOW ? -moved : moved) >= rule->again;
 }
 
 static guint
@@ -339,91 +190,6 @@ check_user(const Engine *engine, const Series *series, const Rule *rule, gint64 
                : RULE_FIRED;
 }
 
-/* The limit that prevents the rule from firing now, or RULE_FIRED. */
-static RuleReason
-check_limits(const Rule *rule, const Standing *standing, const RuleReading *reading)
-{
-    guint64 bytes;
-    guint count = count_fired(rule, standing, reading->now_us, &bytes);
-    if (standing->at_work)
-        return RULE_AT_WORK;
-    if (count >= rule->count)
-        return RULE_COUNTED_OUT;
-    if (rule->disk > 0 && bytes >= rule->disk)
-        return RULE_DISK_FULL;
-    return reading->spare < rule->spare ? RULE_MACHINE_SHORT : RULE_FIRED;
-}
-
-static char *
-describe_values(const Series *series, const Rule *rule, const RuleReading *reading, const Standing *standing)
-{
-    GString *text = g_string_new(NULL);
-    for (guint i = 0; i < rule->conditions->len; i++) {
-        const RuleCondition *condition = &g_array_index(rule->conditions, RuleCondition, i);
-        WindowValue value;
-        if ((standing->on >> i & 1) == 0 || judge_condition(series, condition, reading, TRUE, &value) == UNKNOWN)
-            continue;
-        g_autofree char *what = rule_describe_condition(condition);
-        g_autofree char *now = condition->side != RULE_IS ? amount_format(value.value, condition->quantity.unit) : NULL;
-        g_string_append_printf(text, "%s%s%s%s", text->len > 0 ? ", " : "", what, now != NULL ? ": " : "",
-                               now != NULL ? now : "");
-    }
-    return g_string_free(text, FALSE);
-}
-
-static void
-fire(const Series *series, Rule *rule, const RuleReading *reading, Standing *standing, GArray *firings)
-{
-    const Fired fired = {.time_us = reading->now_us};
-    const RuleFiring firing = {.rule = rule_ref(rule),
-                               .series = g_strdup(series->name),
-                               .time_us = reading->now_us,
-                               .because = describe_values(series, rule, reading, standing)};
-    if (standing->fired == NULL)
-        standing->fired = g_array_new(FALSE, FALSE, sizeof(Fired));
-    g_array_append_val(standing->fired, fired);
-    g_array_append_val(firings, firing);
-    first_value(series, rule, reading, &standing->fired_value);
-    standing->state = RULE_COOLING;
-    standing->reason = RULE_FIRED;
-}
-
-/* Judges a rule that has fired: arms it when the conditions no longer hold and the cooldown is over, or returns TRUE if
- * it should fire once more before. */
-static gboolean
-judge_cooling(const Series *series, const Rule *rule, const RuleReading *reading, gboolean holds, Standing *standing)
-{
-    gboolean cooling = is_in_cooldown(rule, standing, reading->now_us);
-    if (holds && moved_again(series, rule, reading, standing))
-        return TRUE;
-    if (holds || cooling)
-        standing->reason = holds ? RULE_NOT_CLEARED : RULE_IN_COOLDOWN;
-    else
-        standing->state = RULE_ARMED;
-    return FALSE;
-}
-
-/* Whether a rule that is armed or holding should fire, apart from limits. */
-static gboolean
-judge_waiting(const Rule *rule, gint64 now_us, gboolean holds, Standing *standing)
-{
-    if (!holds) {
-        standing->state = RULE_ARMED;
-        return FALSE;
-    }
-    if (standing->state == RULE_ARMED) {
-        standing->state = RULE_HOLDING;
-        standing->since_us = now_us;
-    }
-    if (now_us - standing->since_us < rule->for_us)
-        standing->reason = RULE_NOT_LONG;
-    else if (is_in_cooldown(rule, standing, now_us))
-        standing->reason = RULE_IN_COOLDOWN;
-    else
-        return TRUE;
-    return FALSE;
-}
-
 static void
 judge_rule(const Engine *engine, const Series *series, guint index, const RuleReading *reading, GArray *firings)
 {
@@ -437,18 +203,16 @@ judge_rule(const Engine *engine, const Series *series, guint index, const RuleRe
         standing->reason = RULE_WARMING_UP;
         return;
     }
-    forget_old(rule, standing, reading->now_us);
-    gboolean holds = judge_conditions(series, rule, reading, standing);
-    gboolean due = standing->state == RULE_COOLING ? judge_cooling(series, rule, reading, holds, standing)
-                                                   : judge_waiting(rule, reading->now_us, holds, standing);
-    if (!due)
+    if (!standing_judge(standing, rule, series->windows, reading))
         return;
-    standing->reason = check_limits(rule, standing, reading);
-    if (standing->reason == RULE_FIRED)
-        standing->reason = check_user(engine, series, rule, reading->now_us, firings);
+    standing->reason = check_user(engine, series, rule, reading->now_us, firings);
     if (standing->reason != RULE_FIRED)
         return;
-    fire(series, rule, reading, standing, firings);
+    const RuleFiring firing = {.rule = rule_ref(rule),
+                               .series = g_strdup(series->name),
+                               .time_us = reading->now_us,
+                               .because = standing_fire(standing, rule, series->windows, reading)};
+    g_array_append_val(firings, firing);
     if (series->user != NULL)
         tally_add(engine->tally, rule->name, series->account, reading->now_us);
 }
@@ -650,7 +414,7 @@ engine_forget(Engine *engine, const char *name)
     reset_windows(series);
     series->begun = FALSE;
     for (guint i = 0; i < engine->rules->len; i++) {
-        rearm(&series->standings[i]);
+        standing_rearm(&series->standings[i]);
         series->standings[i].chosen = FALSE;
         fired = fired || series->standings[i].fired != NULL || series->standings[i].at_work;
     }
@@ -695,8 +459,7 @@ engine_end_work(Engine *engine, const char *name, const char *series, guint64 by
     if (standing == NULL)
         return;
     standing->at_work = FALSE;
-    if (standing->fired != NULL && standing->fired->len > 0)
-        g_array_index(standing->fired, Fired, standing->fired->len - 1).bytes += bytes;
+    standing_add_bytes(standing, bytes);
 }
 
 void
@@ -714,78 +477,6 @@ engine_each_probe(const Engine *engine, const char *name,
     }
 }
 
-static char *
-format_us(gint64 us)
-{
-    return duration_format((guint64)MAX(us, 0) / 1000);
-}
-
-static char *
-describe_false(const Rule *rule, const Standing *standing)
-{
-    const RuleCondition *condition = &g_array_index(rule->conditions, RuleCondition, standing->condition);
-    g_autofree char *what = rule_describe_condition(condition);
-    if (!standing->has_value && quantity_probe(&condition->quantity) != NULL)
-        return g_strdup_printf("'%s' has no value yet: it was not measured, or profiling is off",
-                               condition->quantity.text);
-    if (!standing->has_value)
-        return g_strdup_printf("'%s' has no value yet: it is not in the samples, or its window is not filled",
-                               condition->quantity.text);
-    if (condition->side == RULE_IS)
-        return g_strdup_printf("%s: no", what);
-    g_autofree char *value = amount_format(standing->value, condition->quantity.unit);
-    return g_strdup_printf("%s: it is %s", what, value);
-}
-
-static char *
-describe_times(const Rule *rule, const Standing *standing, gint64 now_us)
-{
-    const Fired *last = last_fired(standing);
-    gint64 since_us = last != NULL ? now_us - last->time_us : 0;
-    g_autofree char *held = format_us(now_us - standing->since_us);
-    g_autofree char *needed = format_us(rule->for_us);
-    g_autofree char *left = format_us(rule->cooldown_us - since_us);
-    if (standing->reason == RULE_NOT_LONG)
-        return g_strdup_printf("the condition holds for %s of %s", held, needed);
-    return g_strdup_printf("it fired before; the cooldown ends in %s", left);
-}
-
-static char *
-describe_why(const Rule *rule, const Standing *standing, const Series *series)
-{
-    g_autofree char *window = format_us(rule->window_us);
-    g_autofree char *spare = amount_format(rule->spare, (AmountUnit){.kind = AMOUNT_SHARE});
-    switch (standing->reason) {
-    case RULE_NO_VALUE:
-    case RULE_NOT_TRUE:
-        return describe_false(rule, standing);
-    case RULE_NOT_LONG:
-    case RULE_IN_COOLDOWN:
-        return describe_times(rule, standing, series->now_us);
-    case RULE_NOT_CLEARED:
-        return g_strdup("it has fired; the condition still holds");
-    case RULE_COUNTED_OUT:
-        return g_strdup_printf("it has fired %u times in %s", rule->count, window);
-    case RULE_DISK_FULL:
-        return g_strdup_printf("its dumps of the last %s have reached its disk quota", window);
-    case RULE_MACHINE_SHORT:
-        return g_strdup_printf("less than %s of the machine's memory is available", spare);
-    case RULE_USER_COUNTED_OUT:
-        return g_strdup_printf("it has fired %u times in %s for processes of the user %s", rule->user_count, window,
-                               series->user);
-    case RULE_USER_AT_WORK:
-        return g_strdup_printf("%d rules act on processes of the user %s already", ENGINE_WORKS_OF_USER, series->user);
-    case RULE_AT_WORK:
-        return g_strdup("its actions of the last time are not done");
-    case RULE_WARMING_UP:
-        return g_strdup("the process has just begun");
-    case RULE_FIRED:
-        return g_strdup("it has just fired");
-    default:
-        return g_strdup("no sample yet");
-    }
-}
-
 void
 engine_each(const Engine *engine, const guint32 *owner, void (*each)(const RuleStanding *standing, gpointer data),
             gpointer data)
@@ -798,14 +489,14 @@ engine_each(const Engine *engine, const guint32 *owner, void (*each)(const RuleS
             guint64 bytes;
             if (!standing->chosen || (owner != NULL && series->owner != *owner))
                 continue;
-            g_autofree char *why = describe_why(rule, standing, series);
-            const Fired *last = last_fired(standing);
+            g_autofree char *why = standing_describe(standing, rule, series->now_us, series->user);
+            const Fired *last = standing_last_fired(standing);
             const RuleStanding row = {.rule = rule,
                                       .series = series->name,
                                       .state = standing->state,
                                       .reason = standing->reason,
                                       .why = why,
-                                      .fired = count_fired(rule, standing, series->now_us, &bytes),
+                                      .fired = standing_count_fired(standing, rule, series->now_us, &bytes),
                                       .last_us = last != NULL ? last->time_us : 0};
             each(&row, data);
         }
