@@ -404,8 +404,9 @@ judge_entered(const Injection *injection, WireEntered entered, GError **error)
         [WIRE_ENTER_NO_JEMALLOC] = "the agent finds no jemalloc in it",
         [WIRE_ENTER_NO_THREAD] = "it cannot create another thread (ulimit -u, pids.max)",
         [WIRE_ENTER_DIRECTORY] = "the directory for the socket is not absolute, or too long",
-        [WIRE_ENTER_NO_LIST] = "its loaded objects cannot be listed: 2 MiB of address space are missing (ulimit -v), or "
-                               "it was forked during an attach and must be restarted",
+        [WIRE_ENTER_NO_LIST] =
+            "its loaded objects cannot be listed: 2 MiB of address space are missing (ulimit -v), or "
+            "it was forked during an attach and must be restarted",
     };
     if (entered == WIRE_ENTER_STARTED || entered == WIRE_ENTER_PRESENT)
         return TRUE;

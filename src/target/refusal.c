@@ -56,6 +56,7 @@ static const char *const reasons[] = {
     [SAFE_POINT_IN_WRAPPER] = "is in code that replaces functions of the C library (%s), and may hold a lock of it",
     [SAFE_POINT_IN_JEMALLOC] = "is in jemalloc (%s)",
     [SAFE_POINT_IN_HANDLER] = "runs a signal handler, which may have interrupted anything",
+    [SAFE_POINT_IN_TRANSFER] = "waits in a system call such as write, which a stop would end with a part of the data",
     [SAFE_POINT_NO_WAIT] = "is not in a system call in which no lock can be held",
     [SAFE_POINT_OTHER_STACK] = "runs on a stack that is not its own, such as a coroutine's",
     [SAFE_POINT_NO_ROOM] = "has less than 64 KiB of its stack left",

@@ -127,6 +127,11 @@ ReturnPath registers_return_path(const Registers *saved, guint64 top, const Remo
  * architecture. */
 gboolean registers_stop_ends(gint64 number);
 
+/* Whether a stop can end this system call, in which a thread waits, when a part of it is done, as if a handler of a
+ * signal had run: write() returns how much was written until then, and close() does not linger. The kernel does not
+ * tell how far a call is, and makes no such call again. */
+gboolean registers_stop_cuts_short(gint64 number, const guint64 arguments[REGISTERS_ARGUMENTS]);
+
 /* Whether the C library makes this system call only on behalf of the program, without holding a lock of its own:
  * waiting, reading, writing. On every architecture. */
 gboolean registers_is_programs(gint64 number);

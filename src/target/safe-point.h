@@ -18,6 +18,7 @@ typedef enum {
     SAFE_POINT_IN_WRAPPER,  /* ADDRESS is in code of the program's that replaces functions of the C library */
     SAFE_POINT_IN_JEMALLOC, /* ADDRESS is in jemalloc */
     SAFE_POINT_IN_HANDLER,  /* it runs a signal handler */
+    SAFE_POINT_IN_TRANSFER, /* it waits in a system call that a stop would cut short; it was not stopped */
     SAFE_POINT_NO_WAIT,     /* it is not waiting in a system call for an external event */
     SAFE_POINT_OTHER_STACK, /* it runs on a coroutine's stack or an alternative signal stack */
     SAFE_POINT_NO_ROOM,     /* too little stack is left */

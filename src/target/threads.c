@@ -74,20 +74,26 @@ compare_candidates(gconstpointer a, gconstpointer b)
                                      : (left->thread > right->thread) - (left->thread < right->thread);
 }
 
-/* The system call in which a thread sleeps; -1 if it does not. */
+/* The system call in which a thread sleeps, with its arguments; -1 if it does not. */
 static gint64
-system_call_of(pid_t pid, pid_t thread)
+system_call_of(pid_t pid, pid_t thread, guint64 arguments[REGISTERS_ARGUMENTS])
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/syscall", (int)pid, (int)thread);
     g_autofree char *call = NULL;
-    return g_file_get_contents(path, &call, NULL, NULL) && g_ascii_isdigit(call[0]) ? g_ascii_strtoll(call, NULL, 10)
-                                                                                    : -1;
+    if (!g_file_get_contents(path, &call, NULL, NULL) || !g_ascii_isdigit(call[0]))
+        return -1;
+    char *end;
+    const gint64 number = g_ascii_strtoll(call, &end, 10);
+    for (guint i = 0; i < REGISTERS_ARGUMENTS; i++)
+        arguments[i] = g_ascii_strtoull(end, &end, 16);
+    return number;
 }
 
 static gint
 rank_of_wait(pid_t pid, pid_t thread)
 {
-    return registers_stop_ends(system_call_of(pid, thread)) ? RANK_WAITING_ANEW : RANK_WAITING;
+    guint64 arguments[REGISTERS_ARGUMENTS];
+    return registers_stop_ends(system_call_of(pid, thread, arguments)) ? RANK_WAITING_ANEW : RANK_WAITING;
 }
 
 static void
@@ -188,10 +194,19 @@ threads_unstoppable(pid_t pid, gboolean *in_vfork)
     while ((thread = thread_walk_next(&walk)) != 0) {
         if (state_of(pid, thread) != 'D')
             continue;
-        *in_vfork = is_vfork(system_call_of(pid, thread));
+        guint64 arguments[REGISTERS_ARGUMENTS];
+        *in_vfork = is_vfork(system_call_of(pid, thread, arguments));
         return thread;
     }
     return 0;
+}
+
+gboolean
+threads_is_in_transfer(pid_t pid, pid_t thread)
+{
+    guint64 arguments[REGISTERS_ARGUMENTS];
+    const gint64 number = state_of(pid, thread) == 'S' ? system_call_of(pid, thread, arguments) : -1;
+    return number >= 0 && registers_stop_cuts_short(number, arguments);
 }
 
 guint64

@@ -26,6 +26,9 @@ GArray *threads_by_promise(pid_t pid);
 /* Whether THREAD is one of process PID, which started at START_TIME (Process.start_time). */
 gboolean threads_is_of(pid_t pid, guint64 start_time, pid_t thread);
 
+/* Whether THREAD waits in a system call that a stop would cut short (registers_stop_cuts_short()). */
+gboolean threads_is_in_transfer(pid_t pid, pid_t thread);
+
 /* A thread in an uninterruptible wait, with *IN_VFORK set to whether it waits in vfork() for its child; 0 if there is
  * none. */
 pid_t threads_unstoppable(pid_t pid, gboolean *in_vfork);

@@ -377,6 +377,15 @@ traced_stop(Traced *traced)
     return outcome_of(traced, came);
 }
 
+/* The system call may be one that a stop would cut short, by its arguments, which are not looked at. */
+static gboolean
+may_be_cut_short(gint64 number)
+{
+    static const guint64 any[REGISTERS_ARGUMENTS] = {G_MAXUINT64, G_MAXUINT64, G_MAXUINT64,
+                                                     G_MAXUINT64, G_MAXUINT64, G_MAXUINT64};
+    return registers_stop_cuts_short(number, any);
+}
+
 gboolean
 traced_follow(Traced *traced, gint64 until, gboolean (*suits)(Traced *traced, gpointer data), gpointer data)
 {
@@ -386,8 +395,12 @@ traced_follow(Traced *traced, gint64 until, gboolean (*suits)(Traced *traced, gp
             return FALSE;
         if (await_stop(traced, until) != CAME_STOP)
             return FALSE;
-        if (traced->stop->place == TRACED_AT_ENTRY && suits(traced, data))
+        if (traced->stop->place != TRACED_AT_ENTRY)
+            continue;
+        if (suits(traced, data))
             return TRUE;
+        if (may_be_cut_short(traced->stop->number))
+            return FALSE;
     }
     return FALSE;
 }

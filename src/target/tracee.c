@@ -348,6 +348,10 @@ typedef enum {
 static Try
 try_thread(Tracee *tracee, pid_t thread, int *denied)
 {
+    if (threads_is_in_transfer(tracee->process.pid, thread)) {
+        tracee->point.verdict = SAFE_POINT_IN_TRANSFER;
+        return TRY_NEXT;
+    }
     g_autoptr(Traced) traced = traced_seize(&trace_kernel_linux, &tracee->subject, thread);
     if (traced == NULL && errno != ESRCH && errno != ESTALE) {
         if (obstacle_traced_by_us(thread) || obstacle_passes(thread))

@@ -105,6 +105,7 @@ WAITS = {
     "read": (1, 0, False),
     "recv": (1, 0, False),
     "recv_timeout": (-1, 11, True),
+    "connect_timeout": (-1, 11, True),
     "accept": (1, 0, False),
     "waitpid": (1, 0, False),
     "msgrcv": (1, 0, False),
@@ -140,6 +141,16 @@ def test_waits_go_on(program):
         assert (result, code) == WAITS[kind][:2], kind
         assert took >= period - 2, kind
         assert WAITS[kind][2] or took < 1.5 * period, kind
+
+
+@pytest.mark.parametrize("kind, whole", [("write", 1 << 20), ("recv_all", 2)])
+def test_a_transfer_is_not_cut_short(program, kind, whole):
+    """The call would return what was transferred until the stop, which no program expects that has no handlers."""
+    victim = program("waits", kind, 3000)
+    wait_for(lambda: victim.state() == "S", "it waits")
+    done = victim.ask("status", "--json", check=False)
+    assert done.returncode != 0 and "waits in a system call such as write" in done.stderr, done.stderr
+    assert victim.process.stdout.readline().split()[:3] == ["ended", str(whole), "0"]
 
 
 def test_agent_is_loaded_in_every_wait(program):

@@ -27,6 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { TRANSFER = 1 << 20 };
+
 static long period; /* milliseconds */
 static int ends[2]; /* of a pipe or a socket pair */
 
@@ -190,6 +192,50 @@ wait_recv_timeout(void)
     return recv(ends[0], &byte, 1, 0);
 }
 
+/* To a listener whose queue of one connection is full. */
+static long
+wait_connect_timeout(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t length = sizeof(sa_family_t);
+    struct timeval time = {period / 1000, period % 1000 * 1000};
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    bind(listener, (struct sockaddr *)&address, length);
+    length = sizeof(address);
+    getsockname(listener, (struct sockaddr *)&address, &length);
+    listen(listener, 0);
+    connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&address, length);
+    int late = socket(AF_UNIX, SOCK_STREAM, 0);
+    setsockopt(late, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time));
+    return connect(late, (struct sockaddr *)&address, length);
+}
+
+/* More than the pipe takes before a child reads, after the period. */
+static long
+wait_write(void)
+{
+    static char bytes[TRANSFER], taken[TRANSFER];
+    if (fork() == 0) {
+        usleep((useconds_t)period * 1000);
+        for (long n = 0, all = 0; all < TRANSFER && (n = read(ends[0], taken, TRANSFER)) > 0;)
+            all += n;
+        _exit(0);
+    }
+    return write(ends[1], bytes, TRANSFER);
+}
+
+/* The other half comes from a child after the period. */
+static long
+wait_recv_all(void)
+{
+    char bytes[2];
+    socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+    if (write(ends[1], "x", 1) != 1)
+        return -1;
+    write_later();
+    return recv(ends[0], bytes, sizeof(bytes), MSG_WAITALL);
+}
+
 static long
 wait_accept(void)
 {
@@ -324,6 +370,9 @@ static const struct {
     {"read", wait_read},
     {"recv", wait_recv},
     {"recv_timeout", wait_recv_timeout},
+    {"connect_timeout", wait_connect_timeout},
+    {"write", wait_write},
+    {"recv_all", wait_recv_all},
     {"accept", wait_accept},
     {"waitpid", wait_child},
     {"msgrcv", wait_message},

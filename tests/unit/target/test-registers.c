@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -121,8 +122,27 @@ static void
 test_ended_by_a_stop(void)
 {
     g_assert_true(registers_stop_ends(SYS_epoll_pwait));
+    g_assert_true(registers_stop_ends(SYS_connect));
     g_assert_false(registers_stop_ends(SYS_nanosleep));
     g_assert_false(registers_stop_ends(SYS_futex));
+}
+
+static void
+test_cut_short_by_a_stop(void)
+{
+    const guint64 plain[REGISTERS_ARGUMENTS] = {3, 4096, 8};
+    const guint64 receives_all[REGISTERS_ARGUMENTS] = {3, 4096, 8, MSG_WAITALL};
+    const guint64 message_of_all[REGISTERS_ARGUMENTS] = {3, 4096, MSG_WAITALL};
+    const guint64 receives_one[REGISTERS_ARGUMENTS] = {3, 4096, 8, MSG_WAITFORONE};
+    g_assert_true(registers_stop_cuts_short(SYS_write, plain));
+    g_assert_true(registers_stop_cuts_short(SYS_close, plain));
+    g_assert_true(registers_stop_cuts_short(SYS_recvfrom, receives_all));
+    g_assert_true(registers_stop_cuts_short(SYS_recvmsg, message_of_all));
+    g_assert_true(registers_stop_cuts_short(SYS_recvmmsg, plain));
+    g_assert_false(registers_stop_cuts_short(SYS_recvmmsg, receives_one));
+    g_assert_false(registers_stop_cuts_short(SYS_recvfrom, plain));
+    g_assert_false(registers_stop_cuts_short(SYS_read, plain));
+    g_assert_false(registers_stop_cuts_short(SYS_futex, message_of_all));
 }
 
 int
@@ -133,5 +153,6 @@ main(int argc, char **argv)
     g_test_add_func("/registers/our-own-library", test_our_own_library);
     g_test_add_func("/registers/way-back", test_way_back);
     g_test_add_func("/registers/ended-by-a-stop", test_ended_by_a_stop);
+    g_test_add_func("/registers/cut-short-by-a-stop", test_cut_short_by_a_stop);
     return g_test_run();
 }
