@@ -119,13 +119,17 @@ sandbox_limit_time(guint seconds)
 /* The bare system calls, which change the only thread: the C library's functions would look for the other threads that
  * the caller may have had before the fork. */
 static gboolean
+become(uid_t user)
+{
+    return syscall(SYS_setresgid, user, user, user) == 0 && syscall(SYS_setresuid, user, user, user) == 0;
+}
+
+static gboolean
 drop_user(GError **error)
 {
     if (geteuid() != 0)
         return TRUE;
-    if (syscall(SYS_setgroups, 0, NULL) != 0 ||
-        syscall(SYS_setresgid, RIGHTS_NOBODY, RIGHTS_NOBODY, RIGHTS_NOBODY) != 0 ||
-        syscall(SYS_setresuid, RIGHTS_NOBODY, RIGHTS_NOBODY, RIGHTS_NOBODY) != 0)
+    if (syscall(SYS_setgroups, 0, NULL) != 0 || !(become(SANDBOX_USER) || become(RIGHTS_NOBODY)))
         return errno == EPERM || failed("user id not changed", errno, error); /* a container with a single user */
     /* Threads take process ids, of which the machine has few. The limit counts all of a user, of whom this one has
      * hardly any others. */

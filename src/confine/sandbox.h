@@ -32,6 +32,11 @@ enum {
     SANDBOX_MAX_THREADS = 4096, /* of all processes together that sandbox_enter() makes another user's */
 };
 
+/* The user and group that root's processes become: ids that no user database gives out. A process of the same user
+ * could stop and trace them, and 65534 may have others. Where such ids do not exist, in the user namespace of a
+ * container, they become RIGHTS_NOBODY. */
+#define SANDBOX_USER 0x7fff4a53
+
 /* FALSE in a build with a sanitizer, whose runtime needs the blocked system calls: there only the limits are set. */
 gboolean sandbox_is_complete(void);
 

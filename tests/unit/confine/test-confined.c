@@ -112,7 +112,7 @@ signals_its_parent(void)
     return kill(getppid(), 0) == 0;
 }
 
-static pid_t other; /* a process of the user that a reader becomes */
+static pid_t other; /* a process of the user that a reader becomes; of the test's own if that is not root */
 
 static gboolean
 signals_another(void)
@@ -205,7 +205,7 @@ start_other(void)
     g_assert_no_errno(pipe(ends));
     pid_t pid = fork();
     if (pid == 0) {
-        if (geteuid() == 0 && setresuid(RIGHTS_NOBODY, RIGHTS_NOBODY, RIGHTS_NOBODY) != 0)
+        if (geteuid() == 0 && setresuid(SANDBOX_USER, SANDBOX_USER, SANDBOX_USER) != 0)
             _exit(1);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)!write(ends[1], "", 1);
@@ -233,6 +233,27 @@ test_nothing_else_can_be_reached(void)
     kill(other, SIGKILL);
     waitpid(other, NULL, 0);
     g_assert_cmpstr(written, ==, "");
+}
+
+static int
+say_ids(gpointer data, GOutputStream *out, GError **error)
+{
+    return g_output_stream_printf(out, NULL, NULL, error, "%u %u %u %u", getuid(), geteuid(), getgid(), getegid()) ? 0
+                                                                                                                   : 1;
+}
+
+/* So that none can stop or trace it. */
+static void
+test_no_other_process_has_its_user(void)
+{
+    g_autofree char *written = NULL, *expected = NULL;
+    if (geteuid() != 0) {
+        g_test_skip("only root's children become another user");
+        return;
+    }
+    g_assert_cmpint(run(say_ids, NULL, &written, NULL), ==, 0);
+    expected = g_strdup_printf("%1$d %1$d %1$d %1$d", SANDBOX_USER);
+    g_assert_cmpstr(written, ==, expected);
 }
 
 static int
@@ -480,6 +501,7 @@ main(int argc, char **argv)
     g_test_add_func("/confine/confined/status-and-output-come-back", test_status_and_output_come_back);
     g_test_add_func("/confine/confined/failure-comes-back", test_failure_comes_back);
     g_test_add_func("/confine/confined/nothing-else-can-be-reached", test_nothing_else_can_be_reached);
+    g_test_add_func("/confine/confined/no-other-process-has-its-user", test_no_other_process_has_its_user);
     g_test_add_func("/confine/confined/files-come-from-the-parent", test_files_come_from_the_parent);
     g_test_add_func("/confine/confined/contents-are-handed-over", test_contents_are_handed_over);
     g_test_add_func("/confine/confined/threads-work", test_threads_work);
