@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/via.h"
 #include "run/preload.h"
 
 #include "target/diagnosis.h"
@@ -14,6 +15,7 @@ static const GOptionEntry options[] = {
     {.long_name = "under-seccomp",
      .arg_data = &under_seccomp,
      .description = "attach even if a seccomp filter might kill the target"},
+    FORCE_OPTION,
     {0},
 };
 

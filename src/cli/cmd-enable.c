@@ -27,6 +27,7 @@ static const GOptionEntry options[] = {
      .description = "set the sampling period, discarding earlier samples; with --for it is restored at the end",
      .arg_description = "SIZE"},
     SAMPLER_OPTIONS(sampler_arguments),
+    FORCE_OPTION,
     VIA_OPTION,
     {0},
 };

@@ -296,6 +296,8 @@ add(Session *session, Target *target, GError **error)
 {
     /* A worker forked during the recording has inherited the lease. */
     Recording *recording = session->followed_ms > 0 ? recording_adopt(target, session->recordings) : NULL;
+    if (recording == NULL && !target_check_headroom(target, error))
+        return NULL; /* its dump would be refused at the end */
     if (recording == NULL)
         recording = recording_begin(target, session->lg, &session->choice, error);
     if (recording == NULL)

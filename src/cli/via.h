@@ -37,12 +37,12 @@
         .description = "refuse a dump or statistics larger than this (1GiB)", .arg_description = "SIZE"                \
     }
 
-/* of commands that take a dump; */
+/* of commands that take a dump, or begin a profile; */
 #define FORCE_OPTION                                                                                                   \
     {                                                                                                                  \
         .long_name = "force", .flags = G_OPTION_FLAG_NO_ARG, .arg = G_OPTION_ARG_CALLBACK,                             \
         .arg_data = (gpointer)via_set_forced,                                                                          \
-        .description = "take a dump even if the target's control group may have no room for it"                        \
+        .description = "go on even if the target's control group may have no room for what it takes"                   \
     }
 
 /* of commands that write dumps; FLAG: whether it was given. */

@@ -39,7 +39,7 @@ take(Job *job)
     live_begin_use(use.owner);
     use.target = live_connect(use.owner, &use.error);
     if (use.target != NULL)
-        target_set_dump_limits(use.target, &(DumpLimits){0});
+        target_set_dump_limits(use.target, &(DumpLimits){.forced = work_is_forced(job)});
     return use;
 }
 
@@ -192,6 +192,7 @@ Outcome
 host_check_headroom(Job *job, const RouteCapture *capture, Failure *failure)
 {
     const DumpLimits limits = limits_of(capture);
+    work_set_forced(job, limits.forced); /* for the profiling that begins then, too */
     Use use = take(job);
     if (use.target != NULL) {
         target_set_dump_limits(use.target, &limits);

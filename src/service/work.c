@@ -30,6 +30,7 @@ struct Job {
     ServiceWork work; /* key and who are copied */
     GPtrArray *tickets;
     gboolean own;
+    gboolean forced;  /* work_is_forced() */
     JobState state;   /* guarded by Service.lock */
     gint64 queued_us; /* monotonic time */
     gint64 begun_us;  /* the same, once it runs */
@@ -273,6 +274,18 @@ const char *
 work_who(const Job *job)
 {
     return job->work.who;
+}
+
+void
+work_set_forced(Job *job, gboolean forced)
+{
+    job->forced = forced;
+}
+
+gboolean
+work_is_forced(const Job *job)
+{
+    return job->forced;
 }
 
 guint64

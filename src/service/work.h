@@ -30,6 +30,10 @@ ServiceTarget *work_target(const Job *job);
 const char *work_who(const Job *job);
 guint64 work_peer(const Job *job);
 
+/* Whether its request overrides checks of the room in the target's groups (headroom.h). On its thread. */
+void work_set_forced(Job *job, gboolean forced);
+gboolean work_is_forced(const Job *job);
+
 /* Whether WHAT, of which JOB is about to tell, differs from what it told last. On its thread. */
 gboolean work_is_first(Job *job, const char *what);
 

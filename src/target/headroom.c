@@ -100,3 +100,23 @@ headroom_check(Target *target, const char *proc, const char *cgroups, GError **e
         target->plan.allowed = expected - paid + RESERVE / 2;
     return check_need(target, &alone, error) && check_need(target, &shared, error);
 }
+
+gboolean
+headroom_check_beginning(pid_t pid, const char *label, const char *proc, const char *cgroups, GError **error)
+{
+    CgroupRooms rooms;
+    if (!cgroup_rooms_read(proc, cgroups, (int)pid, (int)getpid(), &rooms))
+        return TRUE;
+    const CgroupRoom *room = rooms.shared.left < rooms.alone_to_max.left ? &rooms.shared : &rooms.alone_to_max;
+    if (room->left >= HEADROOM_BEGINNING)
+        return TRUE;
+    g_autofree char *needed = g_format_size_full(HEADROOM_BEGINNING, G_FORMAT_SIZE_IEC_UNITS);
+    g_autofree char *has = g_format_size_full(room->left, G_FORMAT_SIZE_IEC_UNITS);
+    g_autofree char *of = g_format_size_full(room->limit, G_FORMAT_SIZE_IEC_UNITS);
+    g_set_error(
+        error, TARGET_ERROR, OUTCOME_NO_HEADROOM,
+        "the memory control group of %s has %s left of %s, and profiling would take up to %s of it, so that the "
+        "kernel might end it; raise the group's limit, or override this check with --force",
+        label, has, of, needed);
+    return FALSE;
+}

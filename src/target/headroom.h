@@ -17,4 +17,13 @@ gdouble headroom_spare(void);
  * queried only if there is a limit. */
 gboolean headroom_check(Target *target, const char *proc, const char *cgroups, GError **error);
 
+/* The bytes that must be left in the groups of a process before an agent is loaded into it (0.75 MiB were measured) or
+ * profiling begins there (jemalloc's profiler and jescope's sampler take 1 to 3 MiB at once with the default period).
+ */
+#define HEADROOM_BEGINNING ((guint64)4 << 20)
+
+/* FALSE with OUTCOME_NO_HEADROOM if they are not left in the groups of PID, the process with LABEL: the kernel would
+ * end it. memory.high, above which it is throttled, does not matter. */
+gboolean headroom_check_beginning(pid_t pid, const char *label, const char *proc, const char *cgroups, GError **error);
+
 #endif

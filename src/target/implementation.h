@@ -47,7 +47,8 @@ guint target_time_limit(const Target *target, guint ms);
 /* ops->output(), with output_max within the limit of its kind. */
 int target_output(Target *target, const char *letters, GError **error);
 
-/* Whether dumps are forced, by target_set_forced() or by the limits of this target. */
+/* Whether a check of the room in the target's groups is overridden, by target_set_forced() or by the dump limits of
+ * TARGET, which may be NULL. */
 gboolean target_is_forced(const Target *target);
 
 /* Sets NAME to the Nth name of REQUEST, expanded for ARENA; see WireSampleRequest. Returns its type. */

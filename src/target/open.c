@@ -6,6 +6,7 @@
 #include "target/candidates.h"
 #include "target/diagnosis.h"
 #include "target/discovery.h"
+#include "target/headroom.h"
 #include "target/implementation.h"
 #include "target/injection.h"
 #include "target/ptrace.h"
@@ -146,6 +147,13 @@ wait_for_entered(const Process *process, GError **error)
     return target;
 }
 
+static gboolean
+has_room(const Process *process, GError **error)
+{
+    g_autofree char *label = g_strdup_printf("%s (%d)", process->name, (int)process->pid);
+    return target_is_forced(NULL) || headroom_check_beginning(process->pid, label, "/proc", "/sys/fs/cgroup", error);
+}
+
 static Target *
 attach(const Process *process, const char *file, TargetAttachFlags flags, GError **error)
 {
@@ -155,7 +163,7 @@ attach(const Process *process, const char *file, TargetAttachFlags flags, GError
         g_propagate_error(error, cause);
     if (there != NULL || cause != NULL)
         return there;
-    if (!injection_run(process, file, flags, error))
+    if (!has_room(process, error) || !injection_run(process, file, flags, error))
         return NULL;
     Target *entered = wait_for_entered(process, &cause);
     if (cause != NULL)

@@ -222,9 +222,26 @@ target_read(Target *target, const char *control, WireType type, WireCtlReply *va
     return target->ops->read(target, control, type, value, error);
 }
 
+/* Before profiling is switched on. Where it is on, it has the memory that it takes. */
+static gboolean
+may_begin(Target *target, GError **error)
+{
+    WireHelloReply hello;
+    g_autoptr(GError) cause = NULL;
+    if (target->pid == 0 || target_is_forced(target) ||
+        headroom_check_beginning(target->pid, target->label, "/proc", "/sys/fs/cgroup", &cause))
+        return TRUE;
+    if (target_hello(target, &hello, NULL) && (hello.flags & WIRE_FLAG_PROF_ACTIVE) != 0)
+        return TRUE;
+    g_propagate_error(error, g_steal_pointer(&cause));
+    return FALSE;
+}
+
 gboolean
 target_write(Target *target, const char *control, WireType type, guint64 value, GError **error)
 {
+    if (value != 0 && g_str_equal(control, "prof.active") && !may_begin(target, error))
+        return FALSE;
     return target->ops->write(target, control, type, value, error);
 }
 
@@ -249,7 +266,7 @@ target_sample(Target *target, const SampleRequest *request, guint64 *rows, guint
 gboolean
 target_is_forced(const Target *target)
 {
-    return forced || target->limits.forced;
+    return forced || (target != NULL && target->limits.forced);
 }
 
 gboolean
@@ -324,6 +341,8 @@ target_set_busy(const Target *target, guint64 remaining_ms, GError **error)
 gboolean
 target_lease(Target *target, const WireLeaseRequest *request, WireLease *lease, GError **error)
 {
+    if (request->action == WIRE_LEASE_TAKE && request->active != 0 && !may_begin(target, error))
+        return FALSE;
     return target->ops->lease(target, request, lease, error);
 }
 

@@ -135,8 +135,8 @@ void target_set_output_limit(guint64 bytes);
 /* The maximum bytes of statistics, which readers parse as a whole: jemalloc prints 161 MB for 4000 arenas of 4095. */
 #define TARGET_STATISTICS_MAX (G_GUINT64_CONSTANT(256) << 20)
 
-/* Whether dumps are taken even if the target's memory control group may have no room for them (headroom.h); FALSE by
- * default. Set it under the same condition. */
+/* Whether dumps are taken, agents loaded and profiling begun even if the target's memory control group may have no room
+ * for it (headroom.h); FALSE by default. Set it under the same condition. */
 void target_set_forced(gboolean forced);
 
 /* Limits of a dump in place of the two global settings; zero values use these. */

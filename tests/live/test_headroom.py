@@ -31,6 +31,41 @@ def test_force(tmp_path, group):
         jescope(tmp_path, "dump", "--force", "-o", tmp_path / "taken", python.pid)
 
 
+def test_profiling_does_not_begin_without_room(tmp_path, group):
+    """An agent, jemalloc's profiler and the sampler take up to 3 MiB, for which the kernel would end the program."""
+    prepared = environment(tmp_path, LD_PRELOAD="libjemalloc.so.2", MALLOC_CONF="prof:true,prof_active:false")
+    with started([VICTIMS / "leaker"], cwd=tmp_path, env=prepared) as program:
+        pid = int(program.stdout.readline())
+        group.take(pid)
+
+        def refused(*words):
+            group.limit(group.usage() + MIB)
+            done = jescope(tmp_path, *words, check=False)
+            assert done.returncode == 1 and "memory control group" in done.stderr, done
+            assert "--force" in done.stderr and done.stderr.count("\n") == 1
+            group.limit(group.usage() + 64 * MIB)
+
+        refused("attach", pid)
+        jescope(tmp_path, "attach", pid)
+        refused("enable", pid)
+        refused("enable", "--for=10s", pid)
+        refused("record", "--for=1s", "-o", tmp_path / "taken", pid)
+        assert not (tmp_path / "taken").exists()
+        jescope(tmp_path, "enable", "--sample=512KiB", pid)
+        group.limit(group.usage() + MIB)
+        jescope(tmp_path, "enable", pid)  # which has the memory that it takes
+        assert program.poll() is None
+
+
+def test_force_begins(tmp_path, group):
+    with service(tmp_path) as python:
+        jescope(tmp_path, "disable", python.pid)
+        group.take(python.pid)
+        group.limit(group.usage() + 3 * MIB)
+        assert jescope(tmp_path, "enable", python.pid, check=False).returncode == 1
+        jescope(tmp_path, "enable", "--force", python.pid)
+
+
 def leaker(tmp_path):
     """A program with 30 000 call stacks, whose dump has 14 MB."""
     return started([JESCOPE, "run", "--active", "--", VICTIMS / "leaker"], cwd=tmp_path,

@@ -295,6 +295,15 @@ put_groups(const Headroom *headroom)
     put_size("cgroup/own/memory.max", headroom->own_left != 0 ? 100 + headroom->own_left : 0);
 }
 
+static void
+assert_left(const GError *error, guint mib)
+{
+    g_autofree char *left = g_format_size_full((guint64)mib * MIB, G_FORMAT_SIZE_IEC_UNITS);
+    g_autofree char *said = g_strdup_printf(" has %s left of ", left);
+    g_assert_error(error, TARGET_ERROR, OUTCOME_NO_HEADROOM);
+    g_assert_nonnull(strstr(error->message, said));
+}
+
 /* How large the dump will be is not known: 32 MiB. */
 static void
 test_headroom(gconstpointer data)
@@ -309,14 +318,37 @@ test_headroom(gconstpointer data)
     g_autofree char *proc = g_build_filename(root, "proc", NULL);
     g_autofree char *cgroups = g_build_filename(root, "cgroup", NULL);
     g_assert_cmpint(headroom_check(&target, proc, cgroups, &error), ==, headroom->left == 0);
-    if (headroom->left != 0) {
-        g_autofree char *left = g_format_size_full((guint64)headroom->left * MIB, G_FORMAT_SIZE_IEC_UNITS);
-        g_autofree char *said = g_strdup_printf(" has %s left of ", left);
-        g_assert_error(error, TARGET_ERROR, OUTCOME_NO_HEADROOM);
-        g_assert_nonnull(strstr(error->message, said));
-    }
+    if (headroom->left != 0)
+        assert_left(error, headroom->left);
     g_assert_cmpint(target.plan.allowed != G_MAXUINT64, ==, headroom->bounded);
     end();
+}
+
+static gboolean
+check_beginning(const Headroom *headroom, GError **error)
+{
+    begin();
+    put_groups(headroom);
+    g_autofree char *proc = g_build_filename(root, "proc", NULL);
+    g_autofree char *cgroups = g_build_filename(root, "cgroup", NULL);
+    const gboolean room = headroom_check_beginning(42, "grow (42)", proc, cgroups, error);
+    end();
+    return room;
+}
+
+static void
+test_beginning(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GError) shared = NULL;
+    g_assert_true(check_beginning(&(Headroom){.current = 100}, &error));
+    g_assert_true(check_beginning(&(Headroom){.current = 100, .max = 104}, &error));
+    g_assert_true(check_beginning(&(Headroom){.current = 110, .high = 100, .max = 200}, &error));
+    g_assert_no_error(error);
+    g_assert_false(check_beginning(&(Headroom){.current = 100, .max = 103}, &error));
+    assert_left(error, 3);
+    g_assert_false(check_beginning(&(Headroom){.current = 100, .max = 102, .shared = TRUE}, &shared));
+    assert_left(shared, 2);
 }
 
 static gboolean
@@ -468,5 +500,6 @@ main(int argc, char **argv)
         g_autofree char *path = g_strconcat("/cgroup/headroom/", headrooms[i].name, NULL);
         g_test_add_data_func(path, &headrooms[i], test_headroom);
     }
+    g_test_add_func("/cgroup/headroom/of-profiling", test_beginning);
     return g_test_run();
 }
