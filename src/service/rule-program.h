@@ -18,17 +18,19 @@ typedef struct {
 
 typedef struct RuleProgram RuleProgram;
 
-/* FAILURE is a sentence, or NULL if it exited with status 0. The RuleProgram may be freed then. */
+/* FAILURE is a sentence, or NULL if it exited with status 0. The RuleProgram frees itself. */
 typedef void (*RuleProgramDone)(const char *failure, gpointer data);
 
-/* DONE is called once, from CONTEXT, unless the RuleProgram is freed first. NULL with ERROR if it cannot be started. */
+/* DONE is called once, from CONTEXT, unless the RuleProgram is freed first. NULL with ERROR if no process can be
+ * started; that the program cannot be executed is its failure. Waits for nothing that the program's user may delay. */
 RuleProgram *rule_program_start(const RuleProgramSetup *setup, GMainContext *context, RuleProgramDone done,
                                 gpointer data, GError **error);
 
-/* Terminates its process group (SIGTERM, two seconds later SIGKILL); DONE is called at the end. */
+/* Terminates it and its process group (SIGTERM, two seconds later SIGKILL); DONE is called at the end, or two seconds
+ * after SIGKILL. */
 void rule_program_stop(RuleProgram *program);
 
-/* Kills its process group if it is still running. */
+/* Kills it and its process group. */
 void rule_program_free(RuleProgram *program);
 
 #endif
