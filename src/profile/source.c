@@ -11,6 +11,7 @@
 enum {
     BLOCK = 1 << 16, /* read at a time: fits in the second-level cache */
     N_MAGIC = 4,
+    MAX_TEXTLESS = 16 << 20, /* packed bytes beyond those of their text */
 };
 
 typedef struct Packing Packing;
@@ -27,6 +28,7 @@ struct ByteSource {
     char *text; /* decompressed: [text_at, text_size) was not returned yet */
     gsize text_at, text_size, text_capacity;
     guint64 unpacked; /* bytes of text so far */
+    guint64 taken;    /* bytes of raw input for it */
     gboolean text_end;
     GError *deferred;
     z_stream gzip;
@@ -68,17 +70,33 @@ read_raw(ByteSource *source, char *to, gsize size, GError **error)
     }
 }
 
+/* Empty blocks and members and skippable frames become no text, so that its bound does not count them; a hole in the
+ * file holds any number of them. */
+static gboolean
+becomes_text(const ByteSource *source, GError **error)
+{
+    if (source->taken <= source->unpacked + MAX_TEXTLESS)
+        return TRUE;
+    g_autofree char *most = g_format_size_full(MAX_TEXTLESS, G_FORMAT_SIZE_IEC_UNITS);
+    g_set_error(error, PROFILE_ERROR, PROFILE_ERROR_TOO_LARGE,
+                "%s: the compressed data are more than %s longer than their text", source->name, most);
+    return FALSE;
+}
+
 /* Refills `packed` once it is used up. */
 static gboolean
 fill_packed(ByteSource *source, GError **error)
 {
     if (source->packed_at < source->packed_size || source->raw_end)
         return TRUE;
+    if (!becomes_text(source, error))
+        return FALSE;
     gssize n = read_raw(source, source->packed, BLOCK, error);
     if (n < 0)
         return FALSE;
     source->packed_at = 0;
     source->packed_size = (gsize)n;
+    source->taken += (gsize)n;
     source->raw_end = n == 0;
     return TRUE;
 }

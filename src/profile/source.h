@@ -28,8 +28,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(ByteSource, byte_source_free)
 
 /*
  * The next run, valid until the next call; empty at the end. All data before an error is returned first. Errors:
- * PROFILE_ERROR_TRUNCATED and _MALFORMED of a compressed stream, _TOO_LARGE for a line over BYTE_SOURCE_MAX_LINE
- * or more than INPUT_FILE_MAX_UNPACKED, G_FILE_ERROR.
+ * PROFILE_ERROR_TRUNCATED and _MALFORMED of a compressed stream, _TOO_LARGE for a line over BYTE_SOURCE_MAX_LINE,
+ * more than INPUT_FILE_MAX_UNPACKED, or a compressed stream most of which becomes no text, G_FILE_ERROR.
  */
 gboolean byte_source_next(ByteSource *source, TextRun *run, GError **error);
 

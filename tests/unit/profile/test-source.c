@@ -128,6 +128,41 @@ test_unpacks_without_end(void)
     g_assert_cmpuint(lines_seen, <=, INPUT_FILE_MAX_UNPACKED);
 }
 
+typedef struct {
+    const char *start; /* of the stream, with some text */
+    gsize n_start;
+    const char *empty; /* becomes no text */
+    gsize n_empty;
+} Textless;
+
+/* Some text, and much that becomes none, as a file with a hole has. */
+static void
+test_unpacks_to_nothing(void)
+{
+    enum { SIZE = 64 * 1024 * 1024 };
+    static const Textless streams[] = {
+        {"\x28\xb5\x2f\xfd\x00\x58\x08\x00\x00@", 10, "\0\0", 3}, /* zstd: empty blocks */
+        {"\x28\xb5\x2f\xfd\x00\x58\x09\x00\x00@", 10, "\x50\x2a\x4d\x18\x00\x00\x10\x00", 8 + (1 << 20)}, /* frames */
+        {"\x1f\x8b\x08\0\0\0\0\0\0\3\0\1\0\xfe\xff@", 16, "\0\0\0\xff\xff", 5}, /* gzip: empty blocks */
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(streams); i++) {
+        const Textless *stream = &streams[i];
+        g_autofree char *data = g_malloc0(SIZE);
+        memcpy(data, stream->start, stream->n_start);
+        for (gsize at = stream->n_start; at + stream->n_empty <= SIZE; at += stream->n_empty)
+            memcpy(data + at, stream->empty, MIN(stream->n_empty, 8));
+        g_autoptr(GBytes) bytes = g_bytes_new_static(data, SIZE);
+        g_autoptr(ByteSource) source = byte_source_new_bytes(bytes, "empty");
+        g_autoptr(GError) error = NULL;
+        TextRun run;
+        g_assert_true(byte_source_next(source, &run, &error));
+        g_assert_cmpmem(run.start, run.limit - run.start, "@", 1);
+        g_assert_false(byte_source_next(source, &run, &error));
+        g_assert_error(error, PROFILE_ERROR, PROFILE_ERROR_TOO_LARGE);
+        g_assert_nonnull(strstr(error->message, "empty: the compressed data are more than 16.0"));
+    }
+}
+
 static void
 test_cut_stream(void)
 {
@@ -249,6 +284,7 @@ main(int argc, char **argv)
     g_test_add_func("/profile/source/packed", test_packed);
     g_test_add_func("/profile/source/two-members", test_two_members);
     g_test_add_func("/profile/source/unpacks-without-end", test_unpacks_without_end);
+    g_test_add_func("/profile/source/unpacks-to-nothing", test_unpacks_to_nothing);
     g_test_add_func("/profile/source/cut-stream", test_cut_stream);
     g_test_add_func("/profile/source/damaged-stream", test_damaged_stream);
     g_test_add_func("/profile/source/pipe", test_pipe);
