@@ -8,6 +8,7 @@
 #include "cli/report-arguments.h"
 #include "cli/via.h"
 #include "cli/watching.h"
+#include "confine/input-file.h"
 
 #include "doctor/answer.h"
 #include "doctor/culprit.h"
@@ -370,11 +371,14 @@ answer(Run *run, GError **error)
     material_descriptors(&run->material, keep);
     if (run->watching.statistics > 0)
         g_array_append_val(keep, run->watching.statistics);
-    const Confined confined = {.work = make_answer,
-                               .data = run,
-                               .keep = (const int *)(gconstpointer)keep->data,
-                               .n_keep = keep->len,
-                               .memory = CONFINED_WORK_STATISTICS};
+    const gboolean names = run->has_dumps || run->has_births;
+    const Confined confined = {
+        .work = make_answer,
+        .data = run,
+        .keep = (const int *)(gconstpointer)keep->data,
+        .n_keep = keep->len,
+        .memory = CONFINED_WORK_STATISTICS,
+        .seconds = input_files_seconds(keep, names ? INPUT_FILE_FOREIGN_REPORT_SECONDS : INPUT_FILE_FOREIGN_SECONDS)};
     return confined_work_print(&confined, "finding the cause", error);
 }
 

@@ -6,6 +6,7 @@
 #include "cli/progress.h"
 
 #include "confine/account.h"
+#include "confine/input-file.h"
 #include "confine/rights.h"
 #include "export/batch-build.h"
 #include "export/labels.h"
@@ -138,7 +139,8 @@ push_batch_make(char *name, const PushBatchOptions *options, PushBatchFacts *fac
     const Confined confined = {.work = make_batch,
                                .data = &making,
                                .keep = (const int *)(gconstpointer)descriptors->data,
-                               .n_keep = descriptors->len};
+                               .n_keep = descriptors->len,
+                               .seconds = input_files_seconds(descriptors, INPUT_FILE_FOREIGN_REPORT_SECONDS)};
     int result = confined_work_run(&confined, "naming functions", &fd, error);
     facts->partial = result == STATUS_PARTIAL;
     if (result == STATUS_DONE || result == STATUS_PARTIAL)

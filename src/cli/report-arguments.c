@@ -6,6 +6,7 @@
 #include "cli/progress.h"
 #include "cli/via.h"
 #include "cli/words.h"
+#include "confine/input-file.h"
 #include "report/page-file.h"
 #include "source/comparison.h"
 
@@ -284,7 +285,8 @@ report_confined(const ReportWork *report, GError **error)
         .data = report->data,
         .keep = (const int *)(gconstpointer)report->descriptors->data,
         .n_keep = report->descriptors->len,
-        .seconds = report->seconds,
+        .seconds = report->seconds != 0 ? report->seconds
+                                        : input_files_seconds(report->descriptors, INPUT_FILE_FOREIGN_REPORT_SECONDS),
     };
     const char *path = report->output != NULL ? report->output : "-";
     int written = -1;

@@ -94,7 +94,7 @@ typedef struct {
     ReportSort sort;
     ReportPreface *preface; /* NULL: none */
     gconstpointer preface_data;
-    guint seconds; /* of processor time; 0: as the sandbox allows */
+    guint seconds; /* of processor time; 0: as for files of the owners of the sources */
 } ReportDefaults;
 
 /* Report options that own their data. */
@@ -119,7 +119,7 @@ typedef struct {
     gpointer data;
     const GArray *descriptors; /* of int: that the child keeps, including those of the sources */
     const char *output;        /* NULL: stdout */
-    guint seconds;             /* of processor time; 0: as the sandbox allows */
+    guint seconds;             /* of processor time; 0: as for files of the owners of the descriptors */
 } ReportWork;
 
 /* Runs REPORT in a confined child (confine/confined.h) and writes its result. Returns the exit status. */

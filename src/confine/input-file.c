@@ -141,11 +141,26 @@ input_file_open_regular(const char *path, GError **error)
     return open_path(path, WANTED_REGULAR, error);
 }
 
+static gboolean
+is_foreign(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && !rights_are_trusted(status.st_uid);
+}
+
 guint
 input_file_seconds(int fd)
 {
-    struct stat status;
-    return fstat(fd, &status) == 0 && !rights_are_trusted(status.st_uid) ? INPUT_FILE_FOREIGN_SECONDS : 0;
+    return is_foreign(fd) ? INPUT_FILE_FOREIGN_SECONDS : 0;
+}
+
+guint
+input_files_seconds(const GArray *fds, guint foreign_seconds)
+{
+    for (guint i = 0; i < fds->len; i++)
+        if (is_foreign(g_array_index(fds, int, i)))
+            return foreign_seconds;
+    return 0;
 }
 
 gssize

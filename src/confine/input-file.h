@@ -32,11 +32,15 @@ gboolean input_file_raise_limit(void);
  * of gzip stand for a kilobyte of lines, of zstd for 128 KiB. */
 #define INPUT_FILE_MAX_UNPACKED (G_GUINT64_CONSTANT(4) << 30)
 
-/* The processor time in seconds that a child may take to read a file of another user, who decides how long that is. */
-enum { INPUT_FILE_FOREIGN_SECONDS = 30 };
+/* The processor time in seconds that a child may take to read a file of another user, who decides how long that is, and
+ * for a report of such files: it reads program files as well, which may be large and root's. */
+enum { INPUT_FILE_FOREIGN_SECONDS = 30, INPUT_FILE_FOREIGN_REPORT_SECONDS = 120 };
 
-/* That, if FD belongs to another user than root or the caller; otherwise 0: as the sandbox allows. */
+/* The former, if FD belongs to another user than root or the caller; otherwise 0: as the sandbox allows. */
 guint input_file_seconds(int fd);
+
+/* FOREIGN_SECONDS, if one of FDS (of int; -1: none) belongs to such a user; otherwise 0. */
+guint input_files_seconds(const GArray *fds, guint foreign_seconds);
 
 /* Reads up to SIZE bytes from the beginning of PATH. -1: it is not a regular file, or cannot be opened. */
 gssize input_file_peek(const char *path, char *start, gsize size);

@@ -11,6 +11,7 @@ import shutil
 import struct
 import subprocess
 import threading
+import time
 import zlib
 
 import pytest
@@ -204,6 +205,32 @@ def read_by(reader, *paths, tmp_path, **options):
     words = [word.replace("@", str(tmp_path)) for word in reader]
     return subprocess.run([JESCOPE, *words, *map(str, paths), *[str(paths[0])] * more], check=False, capture_output=True, text=True,
                           timeout=60, stdin=subprocess.DEVNULL, **options)
+
+
+def seconds_of_child(command):
+    """The processor time that the child of COMMAND may take, once it has entered its sandbox."""
+    limited = re.compile(r"^Max cpu time +(\d+)", re.MULTILINE)
+    deadline = time.monotonic() + 60
+    while command.poll() is None and time.monotonic() < deadline:
+        for child in pathlib.Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split():
+            found = limited.search(pathlib.Path(f"/proc/{child}/limits").read_text())
+            if found:
+                return int(found[1])
+    return None
+
+
+@needs_root
+@pytest.mark.parametrize(("reader", "owner", "seconds"), [("report", NOBODY, 120), ("report", 0, 1800), ("doctor", NOBODY, 30), ("doctor", 0, 1800)])
+def test_processor_time_for_a_file_of_another_user(reader, owner, seconds):
+    """The child waits for what it is to read."""
+    reads, writes = os.pipe()
+    os.fchown(reads, owner, owner)
+    with subprocess.Popen([JESCOPE, reader, "-"], stdin=reads, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as command:
+        os.close(reads)
+        try:
+            assert seconds_of_child(command) == seconds
+        finally:
+            os.close(writes)
 
 
 @needs_root

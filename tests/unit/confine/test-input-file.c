@@ -118,6 +118,30 @@ test_paths(void)
     end();
 }
 
+static void
+test_seconds(void)
+{
+    enum { SECONDS = 7 };
+    g_autoptr(GArray) fds = g_array_new(FALSE, FALSE, sizeof(int));
+    const int none = -1;
+    begin();
+    add_file("own", geteuid());
+    const int own = open("own", O_RDONLY | O_CLOEXEC);
+    g_assert_cmpuint(input_files_seconds(fds, SECONDS), ==, 0);
+    g_array_append_val(fds, none);
+    g_array_append_val(fds, own);
+    g_assert_cmpuint(input_files_seconds(fds, SECONDS), ==, 0);
+    g_assert_cmpuint(input_file_seconds(own), ==, 0);
+    if (fchown(own, SOMEBODY, (gid_t)-1) == 0) {
+        g_assert_cmpuint(input_files_seconds(fds, SECONDS), ==, SECONDS);
+        g_assert_cmpuint(input_file_seconds(own), ==, INPUT_FILE_FOREIGN_SECONDS);
+    } else {
+        g_test_skip("giving files away needs root");
+    }
+    close(own);
+    end();
+}
+
 /* One that was given to this process, as by a shell's <(...). */
 static void
 test_descriptors(void)
@@ -274,6 +298,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/input-file/seconds", test_seconds);
     g_test_add_func("/input-file/paths", test_paths);
     g_test_add_func("/input-file/descriptors", test_descriptors);
     g_test_add_func("/input-file/no-files", test_no_files);
