@@ -14,6 +14,7 @@ enum {
 };
 
 typedef struct {
+    guint64 number; /* a later one is greater */
     char *name;
     char *user;      /* user of its process; NULL: unknown */
     guint32 owner;   /* RuleReading.owner */
@@ -29,7 +30,9 @@ typedef struct {
 struct Engine {
     GPtrArray *rules;   /* of Rule */
     GHashTable *series; /* name -> Series */
-    GPtrArray *order;   /* of Series, borrowed */
+    GPtrArray *order;   /* of Series, borrowed, by their numbers */
+    guint64 begun;      /* number of series so far */
+    guint64 edition;    /* of the rules; from 1 on */
     GHashTable *works;  /* "RULE SERIES" -> the account to which the running actions are charged */
     Tally *tally;
     guint64 judged; /* number of judgements of a rule on a sample */
@@ -84,6 +87,7 @@ find_series(Engine *engine, const char *name)
     if (series != NULL)
         return series;
     series = g_new0(Series, 1);
+    series->number = ++engine->begun;
     series->name = g_strdup(name);
     series->standings = g_new0(Standing, MAX(engine->rules->len, 1));
     for (guint i = 0; i < engine->rules->len; i++)
@@ -260,6 +264,7 @@ Engine *
 engine_new(void)
 {
     Engine *engine = g_new0(Engine, 1);
+    engine->edition = 1;
     engine->rules = g_ptr_array_new_with_free_func((GDestroyNotify)rule_unref);
     engine->series = g_hash_table_new(keyed_hash_string, g_str_equal);
     engine->order = g_ptr_array_new();
@@ -326,6 +331,7 @@ void
 engine_set_rules(Engine *engine, const GPtrArray *rules)
 {
     GPtrArray *old = engine->rules;
+    engine->edition++;
     g_autofree guint *before = g_new(guint, MAX(rules->len, 1));
     engine->rules = g_ptr_array_new_with_free_func((GDestroyNotify)rule_unref);
     for (guint i = 0; i < rules->len; i++) {
@@ -477,29 +483,67 @@ engine_each_probe(const Engine *engine, const char *name,
     }
 }
 
+static void
+show(const Rule *rule, const Series *series, const Standing *standing,
+     void (*each)(const RuleStanding *standing, gpointer data), gpointer data)
+{
+    guint64 bytes;
+    g_autofree char *why = standing_describe(standing, rule, series->now_us, series->user);
+    const Fired *last = standing_last_fired(standing);
+    const RuleStanding row = {.rule = rule,
+                              .series = series->name,
+                              .state = standing->state,
+                              .reason = standing->reason,
+                              .why = why,
+                              .fired = standing_count_fired(standing, rule, series->now_us, &bytes),
+                              .last_us = last != NULL ? last->time_us : 0};
+    each(&row, data);
+}
+
+/* The index of the first series whose number is not below NUMBER. */
+static guint
+find_number(const Engine *engine, guint64 number)
+{
+    guint low = 0, high = engine->order->len;
+    while (low < high) {
+        const guint middle = low + (high - low) / 2;
+        if (((const Series *)engine->order->pdata[middle])->number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+EngineProgress
+engine_each_portion(const Engine *engine, const guint32 *owner, EngineCursor *cursor, guint most,
+                    void (*each)(const RuleStanding *standing, gpointer data), gpointer data)
+{
+    if (cursor->edition == 0)
+        cursor->edition = engine->edition;
+    if (cursor->edition != engine->edition)
+        return ENGINE_REPLACED;
+    guint s = find_number(engine, cursor->series);
+    for (; cursor->rule < engine->rules->len; cursor->rule++, s = 0)
+        for (; s < engine->order->len; s++) {
+            const Series *series = engine->order->pdata[s];
+            const Standing *standing = &series->standings[cursor->rule];
+            cursor->series = series->number;
+            if (most-- == 0)
+                return ENGINE_MORE;
+            if (standing->chosen && (owner == NULL || series->owner == *owner))
+                show(engine->rules->pdata[cursor->rule], series, standing, each, data);
+        }
+    return ENGINE_COMPLETE;
+}
+
 void
 engine_each(const Engine *engine, const guint32 *owner, void (*each)(const RuleStanding *standing, gpointer data),
             gpointer data)
 {
-    for (guint r = 0; r < engine->rules->len; r++)
-        for (guint s = 0; s < engine->order->len; s++) {
-            const Rule *rule = engine->rules->pdata[r];
-            const Series *series = engine->order->pdata[s];
-            const Standing *standing = &series->standings[r];
-            guint64 bytes;
-            if (!standing->chosen || (owner != NULL && series->owner != *owner))
-                continue;
-            g_autofree char *why = standing_describe(standing, rule, series->now_us, series->user);
-            const Fired *last = standing_last_fired(standing);
-            const RuleStanding row = {.rule = rule,
-                                      .series = series->name,
-                                      .state = standing->state,
-                                      .reason = standing->reason,
-                                      .why = why,
-                                      .fired = standing_count_fired(standing, rule, series->now_us, &bytes),
-                                      .last_us = last != NULL ? last->time_us : 0};
-            each(&row, data);
-        }
+    EngineCursor cursor = {0};
+    while (engine_each_portion(engine, owner, &cursor, G_MAXUINT, each, data) == ENGINE_MORE)
+        ;
 }
 
 guint64
@@ -513,12 +557,14 @@ engine_count(const Engine *engine)
 {
     GArray *counts = rule_counts_new();
     for (guint r = 0; r < engine->rules->len; r++) {
-        RuleCount count = {.rule = g_strdup(((const Rule *)engine->rules->pdata[r])->name)};
-        for (guint s = 0; s < engine->order->len; s++) {
-            const Standing *standing = &((const Series *)engine->order->pdata[s])->standings[r];
-            count.series[standing->state] += standing->chosen;
-        }
+        const RuleCount count = {.rule = g_strdup(((const Rule *)engine->rules->pdata[r])->name)};
         g_array_append_val(counts, count);
+    }
+    /* In the order in which the standings are in memory. */
+    for (guint s = 0; s < engine->order->len; s++) {
+        const Standing *standings = ((const Series *)engine->order->pdata[s])->standings;
+        for (guint r = 0; r < engine->rules->len; r++)
+            g_array_index(counts, RuleCount, r).series[standings[r].state] += standings[r].chosen;
     }
     return counts;
 }

@@ -115,6 +115,24 @@ typedef struct {
 void engine_each(const Engine *engine, const guint32 *owner, void (*each)(const RuleStanding *standing, gpointer data),
                  gpointer data);
 
+/* Where a list in portions continues; {0} at its beginning. */
+typedef struct {
+    guint64 edition; /* of the rules; 0: the list has not begun */
+    guint rule;
+    guint64 series; /* the least number of a series that comes next */
+} EngineCursor;
+
+typedef enum {
+    ENGINE_MORE,
+    ENGINE_COMPLETE,
+    ENGINE_REPLACED, /* the rules were replaced: the list is to begin again */
+} EngineProgress;
+
+/* Like engine_each(), for the next MOST pairs of a rule and a series, so that a lock need not be held for the whole
+ * list: what was added since may be missing. */
+EngineProgress engine_each_portion(const Engine *engine, const guint32 *owner, EngineCursor *cursor, guint most,
+                                   void (*each)(const RuleStanding *standing, gpointer data), gpointer data);
+
 /* The number of series that a rule selects, by its state. */
 typedef struct {
     char *rule; /* its name */

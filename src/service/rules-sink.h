@@ -6,8 +6,8 @@
 #include "service/sink.h"
 
 /* These implement service_rules_each() and service_rules_problems(). */
-void rules_sink_each(gpointer state, Viewer viewer, void (*each)(const RuleStanding *standing, gpointer data),
-                     gpointer data);
+gboolean rules_sink_each(gpointer state, Viewer viewer, void (*each)(const RuleStanding *standing, gpointer data),
+                         gpointer data);
 GPtrArray *rules_sink_problems(gpointer state);
 
 typedef struct {
@@ -15,6 +15,7 @@ typedef struct {
     guint64 failed; /* actions */
     guint64 judged; /* from engine_judged() */
 } RulesSinkCounts;
+/* Waits for nothing that takes long. */
 RulesSinkCounts rules_sink_counts(gpointer state);
 
 /* Implements service_rule_counts(). */

@@ -343,11 +343,11 @@ service_default_target(Service *service, Viewer viewer, GError **error)
     return registry_default(service->registry, viewer, error);
 }
 
-void
+gboolean
 service_rules_each(Service *service, Viewer viewer, void (*each)(const RuleStanding *standing, gpointer data),
                    gpointer data)
 {
-    rules_sink_each(service_sink_state(service, &rules_sink), viewer, each, data);
+    return rules_sink_each(service_sink_state(service, &rules_sink), viewer, each, data);
 }
 
 GArray *

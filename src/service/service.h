@@ -413,12 +413,13 @@ void service_run_task(Service *service, const ServiceTask *task, ServiceDone don
 
 /* ---- rules ---- */
 
-/* Like engine_each(), for the series whose targets VIEWER sees. EACH is called from within this call and must not call
- * functions of the service. */
-void service_rules_each(Service *service, Viewer viewer, void (*each)(const RuleStanding *standing, gpointer data),
-                        gpointer data);
+/* Like engine_each(), for the series whose targets VIEWER sees; samples are judged meanwhile. FALSE: the rules were
+ * replaced, and the list is to begin again. Rules are judged on samples of any number of targets, so this is for a
+ * thread. */
+gboolean service_rules_each(Service *service, Viewer viewer, void (*each)(const RuleStanding *standing, gpointer data),
+                            gpointer data);
 
-/* Like engine_count(), of RuleCount; empty without rules. */
+/* Like engine_count(), of RuleCount; empty without rules. For a thread, too. */
 GArray *service_rule_counts(Service *service);
 
 /* Why rules or rule files are not used, of char *. */

@@ -8,14 +8,19 @@ enum {
 static const char kept_enough[] =
     "two requests of this peer for files, states of rules or what the black box has kept are already being answered";
 
-/* The threads of a kind of work, of which some are for the first request of a peer alone. 0: as many as wanted. */
+/* The threads of a kind of work, of which some are for the first request of a peer alone. */
 static const struct {
     PeerCount count;
     guint of_peer; /* requests that are being answered or wait */
     guint threads, firsts;
     const char *enough, *crowded;
 } kinds[OFFLOAD_KINDS] = {
-    [OFFLOAD_READ] = {.count = PEER_KEPT, .of_peer = SITE_KEPT_OF_PEER_MAX, .enough = kept_enough},
+    [OFFLOAD_READ] = {.count = PEER_KEPT,
+                      .of_peer = SITE_KEPT_OF_PEER_MAX,
+                      .threads = 8,
+                      .firsts = 5,
+                      .enough = kept_enough,
+                      .crowded = "files, states of rules and what the black box has kept are being read for others"},
     [OFFLOAD_REPORT] = {.count = PEER_KEPT,
                         .of_peer = SITE_KEPT_OF_PEER_MAX,
                         .threads = 8,
@@ -165,7 +170,7 @@ offload(Site *site, Exchange *exchange, const Offload *work)
     running->peer = peer;
     running->coding = exchange_accepts_gzip(exchange) ? ANSWER_GZIP : ANSWER_PLAIN;
     running->work = *work;
-    running->takes_turn = kinds[work->kind].threads > 0 && !peer_is_ours(peer);
+    running->takes_turn = !peer_is_ours(peer);
     ++*count;
     exchange_wait(exchange, EXCHANGE_WHILE_CONNECTED, on_left, running);
     if (!running->takes_turn) {

@@ -3,33 +3,40 @@
 #include "site/offload.h"
 #include "site/table.h"
 
+#include "routes/json.h"
 #include "routes/reply.h"
 
-#include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
-
+/* The rows go into the reply, which is in a file once it is long: a tree of them took 1 KB for each, which stayed in
+ * the heap of the thread. */
 static void
-add_standing(const RuleStanding *standing, gpointer data)
+write_standing(const RuleStanding *standing, gpointer data)
 {
-    gint64 ago_us = standing->last_us != 0 ? g_get_monotonic_time() - standing->last_us : 0;
-    json_array_append_new(data,
-                          json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:o}", "rule", standing->rule->name, "place",
-                                    standing->rule->place, "series", standing->series, "state",
-                                    rule_state_name(standing->state), "reason", rule_reason_name(standing->reason),
-                                    "why", standing->why, "fired", (int)standing->fired, "fired_ago",
-                                    standing->last_us != 0 ? json_real((double)ago_us / G_USEC_PER_SEC) : json_null()));
+    Json *json = data;
+    const gint64 ago_us = MAX(g_get_monotonic_time() - standing->last_us, 0);
+    json_begin_object(json, NULL);
+    json_text(json, "rule", standing->rule->name);
+    json_text(json, "place", standing->rule->place);
+    json_text(json, "series", standing->series);
+    json_text(json, "state", rule_state_name(standing->state));
+    json_text(json, "reason", rule_reason_name(standing->reason));
+    json_text(json, "why", standing->why);
+    json_number(json, "fired", standing->fired);
+    if (standing->last_us != 0)
+        json_seconds(json, "fired_ago", (guint64)ago_us / 1000);
+    else
+        json_put_null(json, "fired_ago");
+    json_end(json);
 }
 
 /* Files are only named to clients that may see all targets. */
-static json_t *
-list_problems(Site *site, Viewer viewer)
+static void
+write_problems(Json *json, Site *site, Viewer viewer)
 {
     g_autoptr(GPtrArray) problems = service_rules_problems(site->service);
-    json_t *list = json_array();
+    json_begin_array(json, "problems");
     for (guint i = 0; viewer == VIEWER_ALL && i < problems->len; i++)
-        json_array_append_new(list, json_string(problems->pdata[i]));
-    return list;
+        json_text(json, NULL, problems->pdata[i]);
+    json_end(json);
 }
 
 typedef struct {
@@ -37,20 +44,29 @@ typedef struct {
     Viewer viewer;
 } Ask;
 
+/* FALSE: the rules were replaced meanwhile. */
+static gboolean
+write_states(const Ask *ask, RouteReply *reply)
+{
+    Json json;
+    reply_begin(reply, 200, REPLY_JSON);
+    json_begin(&json, reply);
+    json_begin_object(&json, NULL);
+    json_begin_array(&json, "rules");
+    const gboolean complete = service_rules_each(ask->site->service, ask->viewer, write_standing, &json);
+    json_end(&json);
+    write_problems(&json, ask->site, ask->viewer);
+    json_end(&json);
+    reply_add(reply, "\n", 1);
+    return complete;
+}
+
 /* There may be thousands of targets of a user, and a state for each rule. */
 static void
 answer_states(gpointer data, gint *left, RouteReply *reply)
 {
-    const Ask *ask = data;
-    json_t *rules = json_array();
-    service_rules_each(ask->site->service, ask->viewer, add_standing, rules);
-    json_t *document = json_pack("{s:o, s:o}", "rules", rules, "problems", list_problems(ask->site, ask->viewer));
-    char *text = json_dumps(document, JSON_COMPACT | JSON_ENSURE_ASCII);
-    json_decref(document);
-    reply_begin(reply, 200, REPLY_JSON);
-    reply_add(reply, text, strlen(text));
-    reply_add(reply, "\n", 1);
-    free(text);
+    while (!write_states(data, reply) && offload_is_wanted(left))
+        ;
 }
 
 static void

@@ -23,6 +23,7 @@ typedef struct {
 /* ---- writing, on a thread: a hundred targets are half a megabyte, to be compressed ---- */
 
 struct Writing {
+    Service *service;
     GPtrArray *scraped; /* of ServiceScraped, without errors */
     gint64 duration_us;
     MetricsOwn own;
@@ -61,14 +62,15 @@ free_writing(gpointer data)
     Writing *writing = data;
     g_ptr_array_unref(writing->scraped);
     g_array_unref(writing->own.pushes);
-    g_array_unref(writing->own.rules);
+    g_clear_pointer(&writing->own.rules, g_array_unref);
     g_free(writing);
 }
 
 static gpointer
 write_answer(gpointer data, GError **error)
 {
-    const Writing *writing = data;
+    Writing *writing = data;
+    writing->own.rules = writing->whole ? service_rule_counts(writing->service) : NULL;
     MetricsScrape scrape = {
         .scraped = writing->scraped, .duration_us = writing->duration_us, .own = writing->whole ? &writing->own : NULL};
     Answer *answer = answer_new(200, metrics_content_type(writing->format), metrics_write(&scrape, writing->format),
@@ -137,6 +139,7 @@ on_scraped(const GPtrArray *scraped, gint64 duration_us, gpointer data)
         return;
     }
     Writing *writing = g_new0(Writing, 1);
+    writing->service = scrape->site->service;
     writing->scraped = copy_scraped(scraped);
     writing->duration_us = duration_us;
     writing->whole = scrape->whole;
@@ -145,7 +148,6 @@ on_scraped(const GPtrArray *scraped, gint64 duration_us, gpointer data)
     service_figures(scrape->site->service, &writing->own.service);
     server_figures(scrape->site->server, &writing->own.server);
     writing->own.pushes = service_push_figures(scrape->site->service);
-    writing->own.rules = service_rule_counts(scrape->site->service);
     scrape->writing = writing;
     turns_enter(&scrape->site->scrapes, scrape->peer, &scrape->turn, g_get_monotonic_time());
     begin_next(scrape->site);

@@ -24,7 +24,7 @@ enum {
 
 /* Kinds of requests that are not about a target and take long. */
 typedef enum {
-    OFFLOAD_READ,   /* files and the black box's records */
+    OFFLOAD_READ,   /* files, states of rules and the black box's records */
     OFFLOAD_REPORT, /* reports that a child makes */
     OFFLOAD_FLEET,  /* questions to the store */
     OFFLOAD_KINDS,

@@ -450,6 +450,57 @@ test_of_owner(void)
     end(&bench);
 }
 
+typedef struct {
+    Engine *engine;
+    GString *rows; /* "RULE SERIES;" of each */
+} Listing;
+
+static void
+note_row(const RuleStanding *standing, gpointer data)
+{
+    g_string_append_printf(data, "%s %s;", standing->rule->name, standing->series);
+}
+
+/* The rows of the next MOST pairs. */
+static const char *
+list(Listing *listing, EngineCursor *cursor, guint most, EngineProgress progress)
+{
+    g_string_truncate(listing->rows, 0);
+    g_assert_cmpint(engine_each_portion(listing->engine, NULL, cursor, most, note_row, listing->rows), ==, progress);
+    return listing->rows->str;
+}
+
+/* Between two portions, series may begin and end, and rules may be replaced. */
+static void
+test_portions(void)
+{
+    static const char two[] = "[a]\nwhen = held above 100\ndo = log\n[b]\nwhen = held above 100\ndo = log\n";
+    Bench bench;
+    EngineCursor cursor = {0}, old = {0};
+    begin(&bench, two);
+    Listing listing = {bench.engine, g_string_new(NULL)};
+    g_assert_cmpstr(list(&listing, &(EngineCursor){0}, 2, ENGINE_COMPLETE), ==, "");
+    for (guint i = 0; i < 4; i++) {
+        g_autofree char *name = g_strdup_printf("s%u", i);
+        bench.reading.series = name;
+        step(&bench, SECOND, 50);
+    }
+    g_assert_cmpstr(list(&listing, &cursor, 3, ENGINE_MORE), ==, "a s0;a s1;a s2;");
+    g_assert_cmpstr(list(&listing, &old, 1, ENGINE_MORE), ==, "a s0;");
+    engine_forget(bench.engine, "s1");
+    g_assert_cmpstr(list(&listing, &cursor, 2, ENGINE_MORE), ==, "a s3;b s0;");
+    engine_forget(bench.engine, "s2");
+    engine_forget(bench.engine, "s3");
+    bench.reading.series = "s4";
+    step(&bench, SECOND, 50);
+    g_assert_cmpstr(list(&listing, &cursor, 2, ENGINE_COMPLETE), ==, "b s4;");
+    g_autoptr(GPtrArray) rules = parse(two);
+    engine_set_rules(bench.engine, rules);
+    g_assert_cmpstr(list(&listing, &old, 2, ENGINE_REPLACED), ==, "");
+    g_string_free(listing.rows, TRUE);
+    end(&bench);
+}
+
 /* A user whose processes all hit a limit costs a time linear in their number. */
 static void
 test_crowd_of_a_user(void)
@@ -625,6 +676,7 @@ main(int argc, char **argv)
     g_test_add_func("/engine/forget-many", test_forget_many);
     g_test_add_func("/engine/forget-many-of-a-user", test_forget_many_of_a_user);
     g_test_add_func("/engine/of-owner", test_of_owner);
+    g_test_add_func("/engine/portions", test_portions);
     g_test_add_func("/engine/crowd-of-a-user", test_crowd_of_a_user);
     g_test_add_func("/engine/probed", test_probed);
     g_test_add_func("/engine/users", test_users);
