@@ -18,19 +18,17 @@ typedef struct {
 
 typedef struct RuleProgram RuleProgram;
 
-/* FAILURE is a sentence, or NULL if it exited with status 0. The RuleProgram frees itself. */
+/* FAILURE is a sentence, or NULL if it exited with status 0. The RuleProgram may be freed then. */
 typedef void (*RuleProgramDone)(const char *failure, gpointer data);
 
-/* DONE is called once, from CONTEXT, unless the RuleProgram is freed first. NULL with ERROR if no process can be
- * started; that the program cannot be executed is its failure. Waits for nothing that the program's user may delay. */
+/* DONE is called once, from CONTEXT, unless the RuleProgram is freed first. NULL with ERROR if it cannot be started. */
 RuleProgram *rule_program_start(const RuleProgramSetup *setup, GMainContext *context, RuleProgramDone done,
                                 gpointer data, GError **error);
 
-/* Terminates it and its process group (SIGTERM, two seconds later SIGKILL); DONE is called at the end, or two seconds
- * after SIGKILL. */
+/* Terminates its process group (SIGTERM, two seconds later SIGKILL); DONE is called at the end. */
 void rule_program_stop(RuleProgram *program);
 
-/* Kills it and its process group. */
+/* Kills its process group if it is still running. */
 void rule_program_free(RuleProgram *program);
 
 #endif

@@ -11,12 +11,8 @@
 #include "routes/route.h"
 #include "target/own-room.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,7 +25,6 @@ enum {
     RECORDING_GRACE_S = 120, /* time after its end for the dump */
     TOO_MANY_REQUESTS = 429,
     SERVER_ERRORS = 500,
-    COPY_MODE = 0644,
 };
 
 /* Files that actions create for later actions. */
@@ -83,21 +78,6 @@ end_alarm(RuleWork *work)
     g_clear_pointer(&work->alarm, g_source_unref);
 }
 
-/* Empties a file that a program of another user has been given (copy_for_others()): what he runs may have it
- * open for as long as it likes. */
-static void
-drop_file(RuleWork *work, guint place)
-{
-    char path[32];
-    g_snprintf(path, sizeof(path), "/proc/self/fd/%d", work->files[place]);
-    if (work->files[place] >= 0 && work->rule->run_as != NULL && truncate(path, 0) != 0)
-        service_say(work->works->service, "rule %s: cannot empty a file of its program: %s", work->rule->name,
-                    g_strerror(errno));
-    if (work->files[place] >= 0)
-        close(work->files[place]);
-    work->files[place] = -1;
-}
-
 static void
 free_work(gpointer data)
 {
@@ -107,7 +87,8 @@ free_work(gpointer data)
         service_ticket_cancel(work->ticket);
     g_clear_pointer(&work->program, rule_program_free);
     for (guint i = 0; i < FILES; i++)
-        drop_file(work, i);
+        if (work->files[i] >= 0)
+            close(work->files[i]);
     json_decref(work->actions);
     service_target_unref(work->target);
     rule_unref(work->rule);
@@ -151,8 +132,7 @@ end_work(RuleWork *work)
 typedef struct {
     RuleActionKind kind;
     gint64 amount;
-    guint64 recording;   /* the recording whose dump is wanted; 0: none */
-    gboolean for_others; /* the file is for a program of another user */
+    guint64 recording; /* the recording whose dump is wanted; 0: none */
 } Ask;
 
 typedef struct {
@@ -260,36 +240,6 @@ ask_recording(const RouteHost *host, const Ask *ask, Answer *answer, Failure *fa
     return result;
 }
 
-static gboolean
-copy_all(int to, int from)
-{
-    struct stat st;
-    off_t at = 0;
-    if (fstat(from, &st) != 0)
-        return FALSE;
-    while (at < st.st_size)
-        if (sendfile(to, from, &at, (size_t)(st.st_size - at)) <= 0 && errno != EINTR)
-            return FALSE;
-    return TRUE;
-}
-
-/* Replaces the file of ANSWER with a copy of its own, for reading only, that drop_file() can empty; nothing else can.
- */
-static void
-copy_for_others(Answer *answer)
-{
-    char path[32];
-    const int copy = memfd_create("jescope-rule", MFD_CLOEXEC);
-    const gboolean copied = copy >= 0 && fchmod(copy, COPY_MODE) == 0 && copy_all(copy, answer->file);
-    g_snprintf(path, sizeof(path), "/proc/self/fd/%d", copy);
-    close(answer->file);
-    answer->file = copied ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    if (answer->file < 0)
-        answer->failure = g_strdup_printf("it cannot be copied for the program: %s", g_strerror(errno));
-    if (copy >= 0)
-        close(copy);
-}
-
 static gpointer
 ask_target(const RouteHost *host, gpointer data)
 {
@@ -308,8 +258,6 @@ ask_target(const RouteHost *host, gpointer data)
         ask_control(host, ask, answer);
     if (result != OUTCOME_DONE)
         answer->failure = g_strdup(failure.why);
-    else if (ask->for_others && answer->file >= 0)
-        copy_for_others(answer);
     return answer;
 }
 
@@ -342,7 +290,9 @@ take_file(RuleWork *work, guint place, Answer *answer)
     if (answer->file < 0)
         return;
     work->held -= bytes_of(work->files[place]);
-    drop_file(work, place);
+    if (work->files[place] >= 0)
+        close(work->files[place]);
+    work->files[place] = -1;
     if (!may_hold(work, bytes)) {
         g_free(answer->failure);
         answer->failure = g_strdup("there is too little memory left for what it would hold for later actions");
@@ -399,7 +349,7 @@ static void
 submit(RuleWork *work, guint64 recording)
 {
     const RuleAction *action = &g_array_index(work->rule->actions, RuleAction, work->next);
-    const Ask ask = {action->kind, action->amount, recording, work->rule->run_as != NULL};
+    const Ask ask = {action->kind, action->amount, recording};
     g_autofree char *who = g_strdup_printf("rule %s", work->rule->name);
     g_autoptr(GError) error = NULL;
     const ServiceWork wanted = {.pace = SERVICE_SLOW,
@@ -442,7 +392,7 @@ on_program_ended(const char *failure, gpointer data)
 {
     RuleWork *work = data;
     const RuleWorks *works = work->works;
-    work->program = NULL;
+    g_clear_pointer(&work->program, rule_program_free);
     end_action(work, failure);
     if (works->stopping) /* after its messages */
         service_post(works->service, end_needed, works->service, NULL);

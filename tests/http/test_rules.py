@@ -356,25 +356,6 @@ def test_program_of_another_user(scratch, profiled):  # noqa: F811
     assert int(rights["CapEff"][0], 16) == 0
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a program as another user")
-def test_files_of_a_program_of_another_user(scratch, profiled):  # noqa: F811
-    """He can read them, cannot write to them, and holds no memory by them once the actions are done."""
-    folder, out = scratch / "rules-of-files", scratch / "out-of-files"
-    folder.mkdir(mode=0o755)
-    out.mkdir()
-    out.chmod(0o777)
-    text = ("#!/bin/sh\n(: > /dev/fd/3) 2>/dev/null && exit 1\n(: >&3) && truncate -s 0 /dev/fd/3 2>/dev/null && exit 2\n"
-            "grep -q ^heap_v2/ $JESCOPE_DUMP && test -s $JESCOPE_STATISTICS || exit 3\n"
-            "setsid sh -c 'echo > {out}.left; for i in $(seq 1200); do test -s /dev/fd/3 -o -s /dev/fd/4 || break; sleep 0.05; done; echo $i > {out}' &\n"
-            "until test -e {out}.left; do sleep 0.05; done\n")
-    with serve(scratch, profiled.pid, "--user=root", "--every=200ms", f"--rules={folder}") as endpoint:
-        one = Ruled(folder, out, endpoint)
-        run, seen = one.script("files", text)
-        one.add("files", "dump", "statistics", run, run_as="nobody")
-        wait_for(lambda: seen.exists() and seen.read_text(), "they are empty")
-        assert int(seen.read_text()) < 1200 and "run failed" not in endpoint.log.read_text()
-
-
 @pytest.fixture(scope="module")
 def growing(scratch, hook):
     """A program that grows by 4 MiB a second in a control group with a limit, where one can be made, and its rules."""
