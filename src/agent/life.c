@@ -290,12 +290,20 @@ stack_size_for(size_t tls_size)
     return (STACK_SIZE + tls_size + page - 1) / page * page;
 }
 
+/* After a detach, what runs in the host's threads makes no system call: a filter that the host has installed since may
+ * kill it for any. */
+static bool
+has_left(void)
+{
+    return !agent.serving && !agent.guest.is_linked;
+}
+
 static void
 restart_in_child(void)
 {
     int saved = errno;
     /* Both handlers may be registered: the first call is enough. */
-    if (agent.owner != getpid()) {
+    if (!has_left() && agent.owner != getpid()) {
         bool keeps_serving =
             agent.serving && !agent.guest.leaves && agent.finding != ABSENT && !agent.environment.childless;
         agent.owner = getpid();
@@ -524,7 +532,7 @@ leave(void)
 {
     int saved = errno;
     /* Not in a vfork() child or a clone without handlers: the socket is its parent's. */
-    if (agent.owner == getpid())
+    if (!has_left() && agent.owner == getpid())
         server_leave();
     errno = saved;
 }

@@ -4,6 +4,7 @@
 #include "target/unwind.h"
 
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
@@ -408,6 +409,20 @@ in_restartable_sequence(pid_t pid, pid_t thread)
            sequence != 0;
 }
 
+/* Whether the program may handle system calls of the thread itself, by SIGSYS, before a tracer sees them. Linux before
+ * 6.4 does not tell. */
+static gboolean
+has_user_dispatch(pid_t thread)
+{
+    /* PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG and struct ptrace_sud_config of newer <linux/ptrace.h>. */
+    const enum __ptrace_request get_user_dispatch = 0x4211;
+    struct {
+        guint64 mode, selector, offset, length;
+    } configuration = {.mode = PR_SYS_DISPATCH_OFF};
+    return ptrace(get_user_dispatch, thread, sizeof(configuration), &configuration) == 0 &&
+           configuration.mode != PR_SYS_DISPATCH_OFF;
+}
+
 static gboolean
 is_among(const gint64 *numbers, gsize n, gint64 number)
 {
@@ -443,6 +458,8 @@ judge(const SafePoints *points, pid_t thread, const Registers *registers)
     SafePoint point = judge_stack(points, registers, stack, own.top, outside);
     if (point.verdict == SAFE_POINT_HERE && in_restartable_sequence(points->space->pid, thread))
         point.verdict = SAFE_POINT_SEQUENCE;
+    if (point.verdict == SAFE_POINT_HERE && has_user_dispatch(thread))
+        point.verdict = SAFE_POINT_DISPATCH;
     return point;
 }
 

@@ -23,6 +23,8 @@ typedef enum {
     SAFE_POINT_OTHER_STACK, /* it runs on a coroutine's stack or an alternative signal stack */
     SAFE_POINT_NO_ROOM,     /* too little stack is left */
     SAFE_POINT_SEQUENCE,    /* it is in a restartable sequence */
+    SAFE_POINT_DISPATCH, /* its system calls may be dispatched to the program (prctl(2), PR_SET_SYSCALL_USER_DISPATCH)
+                          */
 } SafePointVerdict;
 
 typedef struct {

@@ -153,6 +153,16 @@ def test_a_transfer_is_not_cut_short(program, kind, whole):
     assert victim.process.stdout.readline().split()[:3] == ["ended", str(whole), "0"]
 
 
+@pytest.mark.skipif(tuple(map(int, os.uname().release.split(".")[:2])) < (6, 4), reason="Linux before 6.4 does not tell a tracer")
+@pytest.mark.parametrize("command", ["status", "attach"])
+def test_dispatch_of_system_calls(program, command):
+    """A program that handles system calls by SIGSYS would handle those of the functions that are called."""
+    victim = program("waits", "dispatch", 60000)
+    wait_for(lambda: victim.state() == "S", "it waits")
+    done = victim.ask(command, check=False)
+    assert done.returncode == 1 and "handles its system calls itself (PR_SET_SYSCALL_USER_DISPATCH)" in done.stderr, done.stderr
+
+
 def test_agent_is_loaded_in_every_wait(program):
     waiting = {kind: program("waits", kind, 60000) for kind in WAITS}
     for kind, victim in waiting.items():
@@ -676,6 +686,16 @@ def test_filter_that_is_installed_meanwhile(tmp_path, program):
         recording.wait()
     assert still_lives(victim), said
     assert not victim.status()["profiling"]["active"]
+
+
+def test_a_detached_agent_makes_no_system_call(program):
+    """A filter that is installed after it was detached would kill the program for one when it exits."""
+    victim = program("filtered", "late")
+    assert "agent attached" in victim.ask("attach").stdout
+    victim.ask("detach")
+    assert still_lives(victim)
+    victim.process.stdin.close()
+    assert victim.process.wait(DEADLINE) == 0
 
 
 @pytest.mark.parametrize("conf", [READY, "abort:true," + READY])

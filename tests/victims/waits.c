@@ -18,6 +18,7 @@
 #include <sys/epoll.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -82,6 +83,14 @@ wait_poll(void)
 {
     struct pollfd one = {.fd = ends[0], .events = POLLIN};
     return poll(&one, 1, (int)period);
+}
+
+/* All system calls are permitted: the program could handle them, but does not. */
+static long
+wait_dispatch(void)
+{
+    static char selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+    return prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &selector) == 0 ? wait_poll() : -1;
 }
 
 static long
@@ -358,6 +367,7 @@ static const struct {
     {"nanosleep", wait_nanosleep},
     {"clock_nanosleep", wait_clock_nanosleep},
     {"poll", wait_poll},
+    {"dispatch", wait_dispatch},
     {"ppoll", wait_ppoll},
     {"select", wait_select},
     {"pselect", wait_pselect},
