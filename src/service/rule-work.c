@@ -3,6 +3,7 @@
 
 #include "service/live.h"
 #include "service/post-queue.h"
+#include "service/rule-file.h"
 #include "service/rule-program.h"
 #include "service/rule-report.h"
 
@@ -53,7 +54,7 @@ struct RuleWork {
     gint64 time_us;   /* wall clock */
     guint next;       /* index of the next action */
     json_t *actions;  /* results of the previous actions */
-    int files[FILES]; /* files that they have created; -1: none */
+    int files[FILES]; /* files that they have created (rule-file.h); -1: none */
     guint64 held;     /* their bytes */
     guint64 dump, bytes;
     guint failed;
@@ -87,8 +88,7 @@ free_work(gpointer data)
         service_ticket_cancel(work->ticket);
     g_clear_pointer(&work->program, rule_program_free);
     for (guint i = 0; i < FILES; i++)
-        if (work->files[i] >= 0)
-            close(work->files[i]);
+        rule_file_free(work->files[i]);
     json_decref(work->actions);
     service_target_unref(work->target);
     rule_unref(work->rule);
@@ -138,15 +138,14 @@ typedef struct {
 typedef struct {
     char *failure; /* NULL: none */
     guint64 recording, dump, bytes;
-    int file; /* -1: none */
+    int file; /* rule-file.h; -1: none */
 } Answer;
 
 static void
 free_answer(gpointer data)
 {
     Answer *answer = data;
-    if (answer->file >= 0)
-        close(answer->file);
+    rule_file_free(answer->file);
     g_free(answer->failure);
     g_free(answer);
 }
@@ -256,6 +255,10 @@ ask_target(const RouteHost *host, gpointer data)
         result = host->ops->stats(host->data, "J", &answer->file, &failure);
     else
         ask_control(host, ask, answer);
+    if (result == OUTCOME_DONE && answer->file >= 0) {
+        answer->file = rule_file_new(answer->file, &failure);
+        result = answer->file >= 0 ? OUTCOME_DONE : OUTCOME_SYSTEM;
+    }
     if (result != OUTCOME_DONE)
         answer->failure = g_strdup(failure.why);
     return answer;
@@ -290,8 +293,7 @@ take_file(RuleWork *work, guint place, Answer *answer)
     if (answer->file < 0)
         return;
     work->held -= bytes_of(work->files[place]);
-    if (work->files[place] >= 0)
-        close(work->files[place]);
+    rule_file_free(work->files[place]);
     work->files[place] = -1;
     if (!may_hold(work, bytes)) {
         g_free(answer->failure);
@@ -434,13 +436,19 @@ start_program(RuleWork *work, char **argv, const char *user)
         end_action(work, "jescope was told to stop");
         return;
     }
+    int files[FILES];
     const RuleProgramSetup setup = {.argv = argv,
                                     .environment = environment,
                                     .user = user,
-                                    .files = work->files,
+                                    .files = files,
                                     .n_files = FILES,
                                     .limit_us = work->rule->time_limit_us};
+    for (guint i = 0; i < FILES; i++)
+        files[i] = work->files[i] >= 0 ? rule_file_open(work->files[i]) : -1;
     work->program = rule_program_start(&setup, work->works->service->context, on_program_ended, work, &error);
+    for (guint i = 0; i < FILES; i++)
+        if (files[i] >= 0)
+            close(files[i]);
     if (work->program == NULL)
         end_action(work, error->message);
 }
