@@ -296,8 +296,10 @@ add(Session *session, Target *target, GError **error)
 {
     /* A worker forked during the recording has inherited the lease. */
     Recording *recording = session->followed_ms > 0 ? recording_adopt(target, session->recordings) : NULL;
-    if (recording == NULL && !target_check_headroom(target, error))
-        return NULL; /* its dump would be refused at the end */
+    if (recording == NULL && !target_check_headroom(target, error)) { /* its dump would be refused at the end */
+        target_free(target);
+        return NULL;
+    }
     if (recording == NULL)
         recording = recording_begin(target, session->lg, &session->choice, error);
     if (recording == NULL)
