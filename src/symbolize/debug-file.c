@@ -72,10 +72,11 @@ check(const Wanted *wanted, Image *opened)
         return NULL;
     const char *have = image_build_id(image);
     gboolean fits = FALSE;
+    guint32 crc;
     if (wanted->query->build_id != NULL && have != NULL)
         fits = strcmp(wanted->query->build_id, have) == 0;
     else if (wanted->link != NULL)
-        fits = image_crc(image) == wanted->crc;
+        fits = image_crc(image, &crc) && crc == wanted->crc;
     return fits ? g_steal_pointer(&image) : NULL;
 }
 

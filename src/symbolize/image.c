@@ -14,13 +14,18 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#define MAX_ZLIB_RATIO   1032 /* deflate cannot do better */
+#define MAX_ZLIB_RATIO   1032             /* deflate cannot do better */
+#define MAX_PADDING      ((gsize)1 << 16) /* of compressed data, beyond the size of the plain ones */
 #define MAX_EMBEDDED     ((gsize)1 << 30)
 #define MAX_COPIED       ((gsize)256 << 20)
 #define MAX_BUILD_ID     64
 #define MAX_SECTION_NAME 256
 #define MAX_NOTES        (16 << 20)
 #define MAX_SEGMENTS     (65536 / sizeof(Elf64_Phdr)) /* that the kernel loads */
+
+/* What is read between two looks at the clock (patience.h). Input that becomes nothing is work as well: a hole in a
+ * file may be any number of empty blocks. */
+#define PIECE ((gsize)256 << 10)
 
 typedef struct {
     char *name;
@@ -211,6 +216,7 @@ open_file(TargetFiles *files, const TargetFile *file, const char *path, GError *
                     "%s was left out: reading other users' files takes too long", path);
         return NULL;
     }
+    image_join_patience(image);
     int failure = map_file(image, file->fd);
     if (failure != 0) {
         g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(failure), "cannot read %s: %s", path,
@@ -260,17 +266,21 @@ expand_xz(TargetFiles *files, const ImageSection *packed)
     if (lzma_stream_decoder(&stream, MAX_EMBEDDED, LZMA_CONCATENATED) != LZMA_OK)
         return NULL;
     g_autoptr(GByteArray) plain = g_byte_array_new();
-    stream.next_in = packed->data;
-    stream.avail_in = packed->size;
     lzma_ret status = LZMA_OK;
     while (status == LZMA_OK && plain->len < MAX_EMBEDDED) {
         guint8 chunk[1 << 16];
+        const gsize at = stream.total_in, room = MIN(PIECE, packed->size - at);
+        stream.next_in = packed->data + at;
+        stream.avail_in = room;
         stream.next_out = chunk;
         stream.avail_out = sizeof(chunk);
-        if (!target_files_take_memory(files, sizeof(chunk)))
+        status = lzma_code(&stream, at + room < packed->size ? LZMA_RUN : LZMA_FINISH);
+        const gsize given = sizeof(chunk) - stream.avail_out;
+        if (!patience_spend(room - stream.avail_in + given) || !target_files_take_memory(files, given)) {
+            status = LZMA_MEMLIMIT_ERROR;
             break;
-        status = lzma_code(&stream, LZMA_FINISH);
-        g_byte_array_append(plain, chunk, (guint)(sizeof(chunk) - stream.avail_out));
+        }
+        g_byte_array_append(plain, chunk, (guint)given);
     }
     lzma_end(&stream);
     return status == LZMA_STREAM_END ? g_byte_array_free_to_bytes(g_steal_pointer(&plain)) : NULL;
@@ -324,10 +334,21 @@ image_stat(const Image *image)
     return &image->stat;
 }
 
-guint32
-image_crc(const Image *image)
+gboolean
+image_crc(const Image *image, guint32 *crc)
 {
-    return image->map != NULL ? (guint32)crc32_z(crc32_z(0, NULL, 0), image->map, image->map_size) : 0;
+    const Bytef *map = image->map;
+    gulong sum = crc32_z(0, NULL, 0);
+    if (map == NULL)
+        return FALSE;
+    for (gsize at = 0; at < image->map_size; at += PIECE) {
+        const gsize size = MIN(PIECE, image->map_size - at);
+        sum = crc32_z(sum, map + at, size);
+        if (!patience_spend(size))
+            return FALSE;
+    }
+    *crc = (guint32)sum;
+    return TRUE;
 }
 
 typedef gboolean (*Expand)(guint8 *plain, gsize plain_size, const guint8 *packed, gsize packed_size);
@@ -335,22 +356,50 @@ typedef gboolean (*Expand)(guint8 *plain, gsize plain_size, const guint8 *packed
 static gboolean
 expand_zlib(guint8 *plain, gsize plain_size, const guint8 *packed, gsize packed_size)
 {
-    uLongf got = plain_size;
-    return uncompress(plain, &got, packed, packed_size) == Z_OK && got == plain_size;
+    z_stream stream = {0};
+    if (inflateInit(&stream) != Z_OK)
+        return FALSE;
+    gsize taken = 0, given = 0;
+    int status = Z_OK;
+    for (gboolean goes_on = TRUE; goes_on && status == Z_OK;) {
+        const uInt in = (uInt)MIN(PIECE, packed_size - taken), out = (uInt)MIN(PIECE, plain_size - given);
+        stream.next_in = (Bytef *)(guintptr)(packed + taken); /* zlib's prototype predates const */
+        stream.avail_in = in;
+        stream.next_out = plain + given;
+        stream.avail_out = out;
+        status = inflate(&stream, Z_NO_FLUSH); /* Z_BUF_ERROR: it can neither take nor give */
+        taken += in - stream.avail_in;
+        given += out - stream.avail_out;
+        goes_on = patience_spend((guint64)in - stream.avail_in + out - stream.avail_out);
+    }
+    inflateEnd(&stream);
+    return status == Z_STREAM_END && given == plain_size;
 }
 
 static gboolean
 expand_zstd(guint8 *plain, gsize plain_size, const guint8 *packed, gsize packed_size)
 {
-    return ZSTD_decompress(plain, plain_size, packed, packed_size) == plain_size;
+    ZSTD_DStream *stream = ZSTD_createDStream();
+    ZSTD_inBuffer in = {packed, 0, 0};
+    ZSTD_outBuffer out = {plain, 0, 0};
+    size_t left = 1;
+    for (gboolean goes_on = stream != NULL; goes_on && !ZSTD_isError(left) && (left != 0 || in.pos < packed_size);) {
+        const gsize taken = in.pos, given = out.pos;
+        in.size = MIN(packed_size, taken + PIECE);
+        out.size = MIN(plain_size, given + PIECE);
+        left = ZSTD_decompressStream(stream, &out, &in);
+        goes_on = (in.pos > taken || out.pos > given) && patience_spend(in.pos - taken + out.pos - given);
+    }
+    ZSTD_freeDStream(stream);
+    return left == 0 && in.pos == packed_size && out.pos == plain_size;
 }
 
 static gboolean
 expand(const Image *image, OpenSection *opened, guint64 plain_size, Expand how)
 {
     const ImageSection packed = opened->section;
-    /* zstd may exceed deflate's ratio, but no debug information does. */
-    if (plain_size == 0 || plain_size / MAX_ZLIB_RATIO > packed.size ||
+    /* zstd may exceed deflate's ratio, but no debug information does. What is compressed does not become longer. */
+    if (plain_size == 0 || plain_size / MAX_ZLIB_RATIO > packed.size || packed.size > plain_size + MAX_PADDING ||
         !target_files_take_memory(image->files, plain_size))
         return FALSE;
     guint8 *plain = g_try_malloc(plain_size);

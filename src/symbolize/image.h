@@ -27,7 +27,7 @@ typedef struct {
 
 /*
  * Opens path with files. Fails with G_FILE_ERROR (cannot be read) or G_IO_ERROR_INVALID_DATA (not an ELF program or
- * library).
+ * library). Calls image_join_patience(), as do those below; patience_end() ends it.
  */
 Image *image_open(TargetFiles *files, const char *path, GError **error);
 
@@ -56,8 +56,8 @@ gboolean image_is_trusted(const Image *image);
 /* patience_join() if it is another user's. */
 void image_join_patience(const Image *image);
 
-/* The crc32 of the whole file that .gnu_debuglink records (the one of RFC 1952). */
-guint32 image_crc(const Image *image);
+/* The crc32 of the whole file that .gnu_debuglink records (the one of RFC 1952). FALSE: the time is up (patience.h). */
+gboolean image_crc(const Image *image, guint32 *crc);
 
 /* Finds section name, or its compressed forms, and expands it. FALSE if missing, empty or damaged. */
 gboolean image_section(Image *image, const char *name, ImageSection *section);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/object.h"
 
-#include "confine/thread-time.h"
 #include "symbolize/cache.h"
 #include "symbolize/dwarf-task.h"
 #include "symbolize/patience.h"
@@ -78,10 +77,8 @@ begin_patience(const ObjectWork *work)
 static void
 locate(ObjectWork *work)
 {
-    gint64 began_us = thread_time_us();
-    locate_object(&work->request, &work->located);
-    if (!is_trusted(work))
-        target_files_take_time(work->request.options->files, thread_time_us() - began_us);
+    locate_object(&work->request, &work->located); /* files of other users that it opens join the patience */
+    patience_end();
 }
 
 void

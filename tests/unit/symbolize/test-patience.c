@@ -6,13 +6,18 @@
 
 #include <dwarf.h>
 #include <fcntl.h>
+#include <lzma.h>
 #include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
 
 enum {
     ENTRIES = 4 << 20,
     ATTRIBUTES = 1 << 20,
     SORTED = 1 << 16,
     LEFT_MS = 300,
+    LONG = 32 << 20, /* takes longer than SHORT_US, however it is read */
+    SHORT_US = 1000,
     ENOUGH_S = 20, /* of processor time, for a slow build; the tables would take hours */
 };
 
@@ -35,12 +40,18 @@ add_unit(GByteArray *info, GByteArray *abbreviations)
 }
 
 static TargetFiles *
-files_with_little_time(void)
+files_with_time(gint64 left_us)
 {
     const TargetFilesOptions options = {.closed = TRUE};
     TargetFiles *files = target_files_new(&options);
-    g_assert_true(target_files_take_time(files, TARGET_FILES_MAX_TIME - LEFT_MS * 1000));
+    g_assert_true(target_files_take_time(files, TARGET_FILES_MAX_TIME - left_us));
     return files;
+}
+
+static TargetFiles *
+files_with_little_time(void)
+{
+    return files_with_time(LEFT_MS * 1000);
 }
 
 static void
@@ -173,12 +184,223 @@ test_file_of_another_user(void)
     patience_end();
 }
 
+/* An ELF file with one section. */
+static GByteArray *
+elf_with_section(const char *name, guint64 flags, const guint8 *content, gsize size)
+{
+    static const guint8 ident[EI_NIDENT] = {0x7f, 'E', 'L', 'F', ELFCLASS64, G_BYTE_ORDER == G_LITTLE_ENDIAN ? 1 : 2,
+                                            1};
+    enum { NOTHING, SECTION, NAMES, N_SECTIONS };
+    struct {
+        Elf64_Ehdr head;
+        Elf64_Shdr sections[N_SECTIONS];
+        char names[64];
+    } start = {.head = {.e_type = ET_DYN,
+                        .e_version = EV_CURRENT,
+                        .e_ehsize = sizeof(Elf64_Ehdr),
+                        .e_shoff = sizeof(Elf64_Ehdr),
+                        .e_shentsize = sizeof(Elf64_Shdr),
+                        .e_shnum = N_SECTIONS,
+                        .e_shstrndx = NAMES}};
+    memcpy(start.head.e_ident, ident, sizeof(ident));
+    g_strlcpy(start.names + 1, name, sizeof(start.names) - 1);
+    start.sections[SECTION] = (Elf64_Shdr){.sh_name = 1,
+                                           .sh_type = SHT_PROGBITS,
+                                           .sh_flags = flags,
+                                           .sh_offset = sizeof(start),
+                                           .sh_size = size,
+                                           .sh_addralign = 1};
+    start.sections[NAMES] = (Elf64_Shdr){.sh_type = SHT_STRTAB,
+                                         .sh_offset = (gsize)(start.names - (char *)&start),
+                                         .sh_size = sizeof(start.names),
+                                         .sh_addralign = 1};
+    GByteArray *file = g_byte_array_new();
+    g_byte_array_append(file, (const guint8 *)&start, sizeof(start));
+    g_byte_array_append(file, content, (guint)size);
+    return file;
+}
+
+/* CONTENT in a section of a file. */
+static Image *
+open_with_section(TargetFiles *files, const char *name, guint64 flags, const GByteArray *content)
+{
+    g_autoptr(GByteArray) file = elf_with_section(name, flags, content->data, content->len);
+    g_autofree char *path = NULL;
+    g_autoptr(GError) error = NULL;
+    int fd = g_file_open_tmp("jescope-patience-XXXXXX", &path, NULL);
+    g_assert_cmpint(write(fd, file->data, file->len), ==, file->len);
+    Image *image = image_open_descriptor(files, fd, path, &error);
+    g_assert_no_error(error);
+    unlink(path);
+    close(fd);
+    return image;
+}
+
+typedef gsize Pack(guint8 *to, gsize room, const guint8 *plain, gsize size);
+
+static gsize
+pack_zlib(guint8 *to, gsize room, const guint8 *plain, gsize size)
+{
+    uLongf packed = room;
+    g_assert_cmpint(compress2(to, &packed, plain, size, Z_BEST_SPEED), ==, Z_OK);
+    return packed;
+}
+
+static gsize
+pack_zstd(guint8 *to, gsize room, const guint8 *plain, gsize size)
+{
+    const size_t packed = ZSTD_compress(to, room, plain, size, 1);
+    g_assert_false(ZSTD_isError(packed));
+    return packed;
+}
+
+static gsize
+pack_xz(guint8 *to, gsize room, const guint8 *plain, gsize size)
+{
+    size_t packed = 0;
+    g_assert_cmpint(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, plain, size, to, &packed, room), ==, LZMA_OK);
+    return packed;
+}
+
+/* A section as a linker compresses it; type 0: .gnu_debugdata, which has no header. */
+static GByteArray *
+packed_section(guint32 type, Pack *pack, const guint8 *plain, gsize size)
+{
+    const Elf64_Chdr head = {.ch_type = type, .ch_size = size, .ch_addralign = 1};
+    const gsize n_head = type != 0 ? sizeof(head) : 0, room = size + (1 << 16);
+    GByteArray *section = g_byte_array_new();
+    g_byte_array_append(section, (const guint8 *)&head, (guint)n_head);
+    g_byte_array_set_size(section, (guint)(n_head + room));
+    g_byte_array_set_size(section, (guint)(n_head + pack(section->data + n_head, room, plain, size)));
+    return section;
+}
+
+static const struct {
+    guint32 type;
+    Pack *pack;
+} packings[] = {{ELFCOMPRESS_ZLIB, pack_zlib}, {2 /* ELFCOMPRESS_ZSTD */, pack_zstd}};
+
+/* What has no order, so that it is compressed to several pieces. */
+static guint8 *
+some_bytes(gsize size)
+{
+    guint32 *words = g_malloc(size);
+    g_autoptr(GRand) rand = g_rand_new_with_seed(1);
+    for (gsize i = 0; i < size / sizeof(*words); i++)
+        words[i] = g_rand_int(rand) & 0x0f0f0f0f;
+    return (guint8 *)words;
+}
+
+static void
+test_sections_are_expanded_in_pieces(void)
+{
+    enum { SIZE = 3 << 20, CUT = 8 };
+    g_autofree guint8 *plain = some_bytes(SIZE);
+    for (gsize i = 0; i < G_N_ELEMENTS(packings); i++) {
+        g_autoptr(GByteArray) packed = packed_section(packings[i].type, packings[i].pack, plain, SIZE);
+        g_autoptr(Image) image = open_with_section(NULL, ".debug_info", SHF_COMPRESSED, packed);
+        ImageSection section;
+        g_assert_true(image_section(image, ".debug_info", &section));
+        g_assert_cmpmem(section.data, section.size, plain, SIZE);
+        g_byte_array_set_size(packed, packed->len - CUT);
+        g_autoptr(Image) cut = open_with_section(NULL, ".debug_info", SHF_COMPRESSED, packed);
+        g_assert_false(image_section(cut, ".debug_info", &section));
+    }
+}
+
+static void
+test_expansion_ends(void)
+{
+    g_autofree guint8 *plain = some_bytes(LONG);
+    for (gsize i = 0; i < G_N_ELEMENTS(packings); i++) {
+        g_autoptr(GByteArray) packed = packed_section(packings[i].type, packings[i].pack, plain, LONG);
+        g_autoptr(TargetFiles) files = files_with_time(SHORT_US);
+        g_autoptr(Image) image = open_with_section(files, ".debug_info", SHF_COMPRESSED, packed);
+        ImageSection section;
+        patience_begin(files);
+        g_assert_false(image_section(image, ".debug_info", &section));
+        patience_end();
+        g_assert_true(target_files_ran_out(files));
+    }
+}
+
+/* An image in the image, which has any time in one of this program's own files. */
+static void
+test_embedded_image_ends(void)
+{
+    g_autofree guint8 *plain = some_bytes(LONG);
+    g_autoptr(GByteArray) inner = elf_with_section(".symtab", 0, plain, LONG);
+    g_autoptr(GByteArray) packed = packed_section(0, pack_xz, inner->data, inner->len);
+    g_autoptr(TargetFiles) files = files_with_time(SHORT_US);
+    g_autoptr(Image) image = open_with_section(files, ".gnu_debugdata", 0, packed);
+    g_autoptr(Image) whole = image_open_embedded(image);
+    g_assert_nonnull(whole);
+    patience_begin(files);
+    g_autoptr(Image) late = image_open_embedded(image);
+    patience_end();
+    g_assert_null(late);
+}
+
+/* As many empty blocks as there is room for, which a hole in a file holds. */
+static void
+test_sections_that_become_nothing(void)
+{
+    static const guint8 frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0, 0x58, 8, 0, 0, 'x'}, last[] = {1, 0, 0};
+    enum { EMPTY = 3 << 20 };
+    const Elf64_Chdr head = {.ch_type = 2 /* ELFCOMPRESS_ZSTD */, .ch_size = 1, .ch_addralign = 1};
+    g_autoptr(GByteArray) packed = g_byte_array_new();
+    ImageSection section;
+    g_byte_array_append(packed, (const guint8 *)&head, sizeof(head));
+    g_byte_array_append(packed, frame, sizeof(frame));
+    g_byte_array_set_size(packed, packed->len + EMPTY);
+    memset(packed->data + packed->len - EMPTY, 0, EMPTY);
+    g_byte_array_append(packed, last, sizeof(last));
+    g_autoptr(Image) image = open_with_section(NULL, ".debug_info", SHF_COMPRESSED, packed);
+    g_assert_false(image_section(image, ".debug_info", &section));
+}
+
+static void
+test_checksum_ends(void)
+{
+    g_autoptr(GByteArray) content = g_byte_array_new();
+    g_byte_array_set_size(content, LONG);
+    memset(content->data, 1, LONG);
+    g_autoptr(TargetFiles) files = files_with_time(SHORT_US);
+    g_autoptr(Image) image = open_with_section(files, ".debug_info", 0, content);
+    guint32 crc = 0;
+    g_assert_true(image_crc(image, &crc));
+    patience_begin(files);
+    g_assert_false(image_crc(image, &crc));
+    patience_end();
+}
+
+/* Its sections may take long as well, before it is known whether they are wanted. */
+static void
+test_time_counts_from_the_opening(void)
+{
+    g_autoptr(TargetFiles) files = files_with_little_time();
+    g_autoptr(Image) image = image_of_another_user(files);
+    if (image == NULL || image_is_trusted(image)) {
+        g_test_skip("only root can give a file away");
+        return;
+    }
+    g_assert_false(target_files_take_time(files, TARGET_FILES_MAX_TIME));
+    g_assert_false(patience_spend(PATIENCE_UNSEEN));
+    patience_end();
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/patience/tables-that-refer-to-each-other", test_tables_that_refer_to_each_other);
     g_test_add_func("/patience/file-of-another-user", test_file_of_another_user);
+    g_test_add_func("/patience/time-counts-from-the-opening", test_time_counts_from_the_opening);
+    g_test_add_func("/patience/sections-are-expanded-in-pieces", test_sections_are_expanded_in_pieces);
+    g_test_add_func("/patience/expansion-ends", test_expansion_ends);
+    g_test_add_func("/patience/embedded-image-ends", test_embedded_image_ends);
+    g_test_add_func("/patience/sections-that-become-nothing", test_sections_that_become_nothing);
+    g_test_add_func("/patience/checksum-ends", test_checksum_ends);
     g_test_add_func("/patience/sort", test_sort);
     g_test_add_func("/patience/sort-ends", test_sort_ends);
     g_test_add_func("/patience/trusted-files-have-any-time", test_trusted_files_have_any_time);
