@@ -94,31 +94,80 @@ describe(const End *ours, const End *theirs, struct inet_diag_req_v2 *request)
     }
 }
 
+/* A thread's socket to the kernel, which stays open: opening one takes as long as a question. */
+typedef struct {
+    int fd;
+    pid_t pid; /* of the process that opened it: a child has one of its own */
+    guint32 sequence;
+} Kernel;
+
+static void
+close_kernel(gpointer data)
+{
+    Kernel *kernel = data;
+    close(kernel->fd);
+    g_free(kernel);
+}
+
+static GPrivate kernels = G_PRIVATE_INIT(close_kernel);
+
+static Kernel *
+open_kernel(void)
+{
+    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    Kernel *kernel = g_private_get(&kernels);
+    if (kernel != NULL && kernel->pid == getpid())
+        return kernel;
+    const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    if (fd < 0)
+        return NULL;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    kernel = g_new(Kernel, 1);
+    *kernel = (Kernel){fd, getpid(), 0};
+    g_private_replace(&kernels, kernel);
+    return kernel;
+}
+
+typedef union {
+    struct nlmsghdr header;
+    char bytes[ANSWER_MAX];
+} Reply;
+
+/* The size of the kernel's answer to QUESTION; -1: there is none. */
+static ssize_t
+exchange(const Kernel *kernel, const Question *question, Reply *reply)
+{
+    struct sockaddr_nl from;
+    socklen_t from_size = sizeof(from);
+    const ssize_t sent = send(kernel->fd, question, sizeof(*question), 0);
+    const ssize_t size = sent == sizeof(*question)
+                             ? recvfrom(kernel->fd, reply, sizeof(*reply), 0, (struct sockaddr *)&from, &from_size)
+                             : -1;
+    return size >= (ssize_t)sizeof(reply->header) && from.nl_pid == 0 &&
+                   reply->header.nlmsg_seq == question->header.nlmsg_seq
+               ? size
+               : -1;
+}
+
 static gboolean
 ask(const struct inet_diag_req_v2 *request, struct inet_diag_msg *answer)
 {
-    Question question = {
-        .header = {.nlmsg_len = sizeof(question), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST},
+    Kernel *kernel = open_kernel();
+    Reply reply;
+    if (kernel == NULL)
+        return FALSE;
+    const Question question = {
+        .header = {.nlmsg_len = sizeof(question),
+                   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                   .nlmsg_flags = NLM_F_REQUEST,
+                   .nlmsg_seq = ++kernel->sequence},
         .request = *request,
     };
-    const struct timeval patience = {.tv_sec = PATIENCE_S};
-    union {
-        struct nlmsghdr header;
-        char bytes[ANSWER_MAX];
-    } reply;
-    int kernel = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-    if (kernel < 0)
-        return FALSE;
-    setsockopt(kernel, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    struct sockaddr_nl from;
-    socklen_t from_size = sizeof(from);
-    ssize_t sent = send(kernel, &question, sizeof(question), 0);
-    ssize_t size = sent == sizeof(question)
-                       ? recvfrom(kernel, &reply, sizeof(reply), 0, (struct sockaddr *)&from, &from_size)
-                       : -1;
-    close(kernel);
-    if (size < (ssize_t)NLMSG_LENGTH(sizeof(*answer)) || from.nl_pid != 0 ||
-        reply.header.nlmsg_type != SOCK_DIAG_BY_FAMILY || reply.header.nlmsg_len < NLMSG_LENGTH(sizeof(*answer)))
+    const ssize_t size = exchange(kernel, &question, &reply);
+    if (size < 0)
+        g_private_replace(&kernels, NULL); /* a late answer would be taken for the next one */
+    if (size < (ssize_t)NLMSG_LENGTH(sizeof(*answer)) || reply.header.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+        reply.header.nlmsg_len < NLMSG_LENGTH(sizeof(*answer)))
         return FALSE;
     memcpy(answer, NLMSG_DATA(&reply.header), sizeof(*answer));
     return TRUE;

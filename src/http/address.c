@@ -14,7 +14,6 @@ G_DEFINE_QUARK(jescope_address_error, address_error)
 
 enum {
     UNIX_MODE = 0600,
-    BACKLOG = 512,
 };
 
 static gboolean
@@ -250,7 +249,7 @@ bind_and_listen(int fd, const Address *address)
     } else {
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     }
-    return bind(fd, &address->socket.any, address->size) == 0 && listen(fd, BACKLOG) == 0;
+    return bind(fd, &address->socket.any, address->size) == 0 && listen(fd, SOMAXCONN) == 0;
 }
 
 int

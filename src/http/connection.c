@@ -4,11 +4,12 @@
 #include "http/exchange-internal.h"
 #include "http/mhd-source.h"
 
-#include "confine/peer-user.h"
 #include "target/reach.h"
 
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -28,11 +29,16 @@ typedef struct {
     Peer *peer;
 } Remainder;
 
-/* Bytes that the client has not received, so that the kernel keeps them. */
+/* Bytes that the client has not received, so that the kernel keeps them. After a reset it keeps none, but still counts
+ * them. */
 static int
 count_unsent(int fd)
 {
     int unsent = 0;
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == TCP_CLOSE)
+        return 0;
     return ioctl(fd, SIOCOUTQ, &unsent) == 0 ? unsent : 0;
 }
 
@@ -239,7 +245,6 @@ connect_peer(Connection *connection, struct MHD_Connection *mhd)
 {
     const TrafficListener *listener = connection->listener;
     const struct sockaddr *address = &(struct sockaddr){.sa_family = AF_UNIX};
-    connection_forget_remainders(listener->traffic);
     if ((listener->kind & EXCHANGE_UNIX) != 0) {
         connection->user = find_user(connection);
         if (connection->user != 0 && connection->user != reach_user()) {
@@ -250,8 +255,7 @@ connect_peer(Connection *connection, struct MHD_Connection *mhd)
         const int size = BUFFER;
         setsockopt(connection->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
         address = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
-        if ((listener->kind & EXCHANGE_LOCAL) == 0 || !peer_user_find(connection->fd, &connection->user))
-            connection->user = PEERS_USER_UNKNOWN;
+        connection->user = listener->arriving;
     }
     connection->peer = connect_to(listener->traffic, address, connection->user);
 }

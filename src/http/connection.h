@@ -26,7 +26,8 @@ Connection *connection_open(TrafficListener *listener, struct MHD_Connection *mh
 /* Frees it after its end. */
 void connection_close(Connection *connection);
 
-/* What closed connections have left counts for their peers until it ends. To be called now and then. */
+/* What closed connections have left counts for their peers until it ends. To be called now and then, and before
+ * connections are accepted. */
 void connection_forget_remainders(Traffic *traffic);
 
 /* Ends this, before the end of TRAFFIC; relays are left to themselves. */

@@ -16,6 +16,7 @@ enum {
     SHARE = 10,        /* a peer may use 1/SHARE of the server's thread */
     READ_US = 15,      /* processor time of reading from a connection, and of each piece of a body in what was read */
     PIECE_US = 1,
+    ARRIVAL_US = 60,          /* of a connection: accepting it, asking for its user, beginning and ending it */
     PIECE_BYTES_PER_US = 500, /* received in 1 us */
 };
 
@@ -45,6 +46,7 @@ struct Peer {
     double allowance; /* requests it may send now */
     double pressed;   /* unexpired refusals, as requests */
     gint64 counted_us;
+    Spending arrivals;   /* of its connections */
     Spending handshakes; /* that it has begun */
     Spending bodies;     /* that it sends */
     gint64 forgiven_us;  /* when its failures have expired */
@@ -224,6 +226,21 @@ peers_begin_handshake(const Peers *peers, Peer *peer, gint64 cost_us, gint64 now
     return TRUE;
 }
 
+gboolean
+peers_may_arrive(Peers *peers, const struct sockaddr *address, uid_t uid, gint64 now_us)
+{
+    Peer probe;
+    describe(&probe, address, uid);
+    Peer *peer = g_hash_table_lookup(peers->by_key, &probe.key);
+    if (peer == NULL || rate_of(peers, peer) == 0)
+        return TRUE;
+    expire(&peer->arrivals, now_us);
+    if (peer->arrivals.us >= spending_most_us)
+        return FALSE;
+    peer->arrivals.us += ARRIVAL_US;
+    return TRUE;
+}
+
 Peer *
 peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid, const PeersRoom *room)
 {
@@ -238,7 +255,8 @@ peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid, const Pee
     if (peer == NULL) {
         peer = g_memdup2(&probe, sizeof(probe));
         peer->allowance = (double)rate_of(peers, peer) * BURST_SECONDS;
-        peer->counted_us = peer->handshakes.expired_us = peer->bodies.expired_us = g_get_monotonic_time();
+        peer->counted_us = peer->arrivals.expired_us = peer->handshakes.expired_us = peer->bodies.expired_us =
+            g_get_monotonic_time();
         g_hash_table_insert(peers->by_key, &peer->key, peer);
     }
     peer->connections++;
@@ -346,10 +364,12 @@ peers_forget(Peers *peers, gint64 now_us)
     while (g_hash_table_iter_next(&iterator, NULL, &value)) {
         Peer *peer = value;
         refill(peers, peer, now_us);
+        expire(&peer->arrivals, now_us);
         expire(&peer->handshakes, now_us);
         expire(&peer->bodies, now_us);
-        if (peer->connections == 0 && peer->handshakes.us <= 0 && peer->bodies.us <= 0 && !has_counts(peer) &&
-            peer->forgiven_us <= now_us && peer->allowance >= (double)rate_of(peers, peer) * BURST_SECONDS)
+        if (peer->connections == 0 && peer->arrivals.us <= 0 && peer->handshakes.us <= 0 && peer->bodies.us <= 0 &&
+            !has_counts(peer) && peer->forgiven_us <= now_us &&
+            peer->allowance >= (double)rate_of(peers, peer) * BURST_SECONDS)
             g_hash_table_iter_remove(&iterator);
     }
 }

@@ -54,6 +54,11 @@ gboolean peers_has_room(Peers *peers, const struct sockaddr *address, gint64 now
  * FALSE if it must not begin: a peer may use a tenth of the thread for its handshakes. */
 gboolean peers_begin_handshake(const Peers *peers, Peer *peer, gint64 cost_us, gint64 now_us);
 
+/* Counts the arrival of a connection from ADDRESS, an internet one, by the user UID, as for peers_connect(). FALSE if
+ * it is to be closed at once: a peer may use a tenth of the server's thread for connections that begin, whatever their
+ * limit. */
+gboolean peers_may_arrive(Peers *peers, const struct sockaddr *address, uid_t uid, gint64 now_us);
+
 guint peer_connections(const Peer *peer);
 
 /* Whether PEER is root or our own user on this machine, who could stop the server anyway. */

@@ -8,6 +8,7 @@
 
 #include "target/reach.h"
 
+#include <glib-unix.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@ enum {
     CONNECTIONS_CEILING = 65536, /* libmicrohttpd's default would be below PeerLimits */
     SILENCE_SECONDS = 60,        /* libmicrohttpd's timeout, for streams that are not read, which have no deadline */
     FINAL_ANSWERS_SECONDS = 1,
+    SHORTAGE_MS = 100,             /* without accepting, if there are no descriptors for it */
     DESCRIPTORS_OF_CONNECTION = 3, /* at most: its own, and two of its relay */
 };
 
@@ -24,6 +26,8 @@ enum {
 typedef struct {
     TrafficListener listener;
     struct MHD_Daemon *mhd;
+    int fd;
+    guint accepting; /* source id: waits for connections; 0: it is retired */
 } Daemon;
 
 typedef struct {
@@ -50,6 +54,7 @@ static void
 free_daemon(gpointer data)
 {
     Daemon *daemon = data;
+    g_clear_handle_id(&daemon->accepting, g_source_remove);
     g_source_destroy(daemon->listener.source);
     MHD_stop_daemon(daemon->mhd);
     g_source_unref(daemon->listener.source);
@@ -57,7 +62,7 @@ free_daemon(gpointer data)
 }
 
 static struct MHD_Daemon *
-start_mhd(TrafficListener *listener, int fd, const Tls *tls)
+start_mhd(TrafficListener *listener, const Tls *tls)
 {
     struct MHD_OptionItem with_tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, tls != NULL ? tls->certificate : NULL},
@@ -65,15 +70,36 @@ start_mhd(TrafficListener *listener, int fd, const Tls *tls)
         {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(gsize)HANDSHAKE_PRIORITIES},
         {MHD_OPTION_END, 0, NULL},
     };
-    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (tls != NULL ? MHD_USE_TLS : 0);
-    return MHD_start_daemon(
-        flags, 0, traffic_on_accept, listener, traffic_on_request, listener, /* */
-        MHD_OPTION_EXTERNAL_LOGGER, traffic_on_log, listener, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS_CEILING, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_HEADERS_MAX,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_SECONDS, MHD_OPTION_STRICT_FOR_CLIENT, head_strictness(),
-        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_NOTIFY_CONNECTION, traffic_on_connection, listener,
-        MHD_OPTION_NOTIFY_COMPLETED, traffic_on_completed, listener, MHD_OPTION_URI_LOG_CALLBACK, traffic_on_uri,
-        listener, MHD_OPTION_ARRAY, tls != NULL ? with_tls : with_tls + 3, MHD_OPTION_END);
+    unsigned flags = MHD_USE_NO_LISTEN_SOCKET | MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
+                     (tls != NULL ? MHD_USE_TLS : 0);
+    return MHD_start_daemon(flags, 0, traffic_on_accept, listener, traffic_on_request, listener, /* */
+                            MHD_OPTION_EXTERNAL_LOGGER, traffic_on_log, listener, MHD_OPTION_CONNECTION_LIMIT,
+                            (unsigned)CONNECTIONS_CEILING, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                            (size_t)SERVER_HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_SECONDS,
+                            MHD_OPTION_STRICT_FOR_CLIENT, head_strictness(), MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+                            MHD_OPTION_NOTIFY_CONNECTION, traffic_on_connection, listener, MHD_OPTION_NOTIFY_COMPLETED,
+                            traffic_on_completed, listener, MHD_OPTION_URI_LOG_CALLBACK, traffic_on_uri, listener,
+                            MHD_OPTION_ARRAY, tls != NULL ? with_tls : with_tls + 3, MHD_OPTION_END);
+}
+
+static gboolean on_arrivals(int fd, GIOCondition condition, gpointer data);
+
+static gboolean
+on_shortage_over(gpointer data)
+{
+    Daemon *daemon = data;
+    daemon->accepting = g_unix_fd_add(daemon->fd, G_IO_IN, on_arrivals, daemon);
+    return G_SOURCE_REMOVE;
+}
+
+static gboolean
+on_arrivals(int fd, GIOCondition condition, gpointer data)
+{
+    Daemon *daemon = data;
+    if (traffic_accept(&daemon->listener, daemon->mhd, fd))
+        return G_SOURCE_CONTINUE;
+    daemon->accepting = g_timeout_add(SHORTAGE_MS, on_shortage_over, daemon);
+    return G_SOURCE_REMOVE;
 }
 
 static Daemon *
@@ -85,7 +111,7 @@ start_daemon(Server *server, const Listener *listener, const Address *address, G
     daemon->listener.kind = (address_is_local(address) ? EXCHANGE_LOCAL : 0) |
                             (address_is_unix(address) ? EXCHANGE_UNIX : 0) | (listener->tls != NULL ? EXCHANGE_TLS : 0);
     daemon->listener.handshake_us = listener->tls != NULL ? listener->tls->cost_us : 0;
-    daemon->mhd = start_mhd(&daemon->listener, listener->fd, listener->tls);
+    daemon->mhd = start_mhd(&daemon->listener, listener->tls);
     if (daemon->mhd == NULL) {
         g_autofree char *name = address_format(address);
         g_set_error(error, ADDRESS_ERROR, ADDRESS_ERROR_SOCKET, "cannot serve on %s: libmicrohttpd does not start",
@@ -93,6 +119,8 @@ start_daemon(Server *server, const Listener *listener, const Address *address, G
         g_free(daemon);
         return NULL;
     }
+    daemon->fd = listener->fd;
+    daemon->accepting = g_unix_fd_add(daemon->fd, G_IO_IN, on_arrivals, daemon);
     daemon->listener.source = mhd_source_new(daemon->mhd);
     g_source_attach(daemon->listener.source, g_main_context_get_thread_default());
     return daemon;
@@ -102,7 +130,7 @@ start_daemon(Server *server, const Listener *listener, const Address *address, G
 static void
 retire(Server *server, Daemon *daemon)
 {
-    MHD_quiesce_daemon(daemon->mhd);
+    g_clear_handle_id(&daemon->accepting, g_source_remove);
     g_ptr_array_add(server->retired, daemon);
 }
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/traffic.h"
 
+#include "confine/peer-user.h"
 #include "confine/thread-time.h"
 #include "http/answer-send.h"
 #include "http/head.h"
 #include "http/receive.h"
 
+#include <errno.h>
 #include <gnutls/gnutls.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* ---- deadlines ---- */
 
@@ -326,6 +329,51 @@ traffic_on_completed(void *listener, struct MHD_Connection *mhd, void **context,
 }
 
 /* ---- connections ---- */
+
+enum {
+    ARRIVALS_AT_ONCE =
+        256, /* more than libmicrohttpd accepts by itself, so that the queue of the kernel is empty soon */
+};
+
+static void
+take_arrival(TrafficListener *listener, struct MHD_Daemon *mhd, int fd, const struct sockaddr *address, socklen_t size)
+{
+    Traffic *traffic = listener->traffic;
+    if ((listener->kind & EXCHANGE_LOCAL) == 0 || (listener->kind & EXCHANGE_UNIX) != 0 ||
+        !peer_user_find(fd, &listener->arriving))
+        listener->arriving = PEERS_USER_UNKNOWN;
+    /* What comes by a unix socket may have brought descriptors, and is not simply closed (connection.c). */
+    if ((listener->kind & EXCHANGE_UNIX) != 0 ||
+        peers_may_arrive(traffic->peers, address, listener->arriving, g_get_monotonic_time())) {
+        MHD_add_connection(mhd, fd, address, size); /* closes it if it fails */
+        return;
+    }
+    traffic->figures.refused++;
+    close(fd);
+}
+
+/* Whether accept() fails with CODE for as long as others have what it needs. */
+static gboolean
+is_shortage(int code)
+{
+    return code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM;
+}
+
+gboolean
+traffic_accept(TrafficListener *listener, struct MHD_Daemon *mhd, int fd)
+{
+    connection_forget_remainders(listener->traffic);
+    for (guint i = 0; i < ARRIVALS_AT_ONCE; i++) {
+        struct sockaddr_storage address = {0};
+        socklen_t size = sizeof(address);
+        const int arrived = accept4(fd, (struct sockaddr *)&address, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (arrived >= 0)
+            take_arrival(listener, mhd, arrived, (const struct sockaddr *)&address, size);
+        else if (errno != ECONNABORTED && errno != EINTR)
+            return !is_shortage(errno);
+    }
+    return TRUE;
+}
 
 enum MHD_Result
 traffic_on_accept(void *data, const struct sockaddr *address, socklen_t size)

@@ -34,6 +34,7 @@ typedef struct {
     gint64 handshake_us; /* processor time of a TLS handshake */
     gboolean own_users;  /* of a unix socket: only the server's user and root may connect */
     guint connections;
+    uid_t arriving; /* the user of the connection that libmicrohttpd is being given, if it is a local one of TCP */
 } TrafficListener;
 
 void traffic_init(Traffic *traffic, const ServerHandler *handler, const ServerLimits *limits);
@@ -49,6 +50,10 @@ void traffic_close(Traffic *traffic);
 
 /* Disconnects all clients; those that wait get an answer that says so. */
 void traffic_abandon(Traffic *traffic);
+
+/* Gives MHD the connections that wait at the listening socket FD, a number of them at a time. FALSE: there are no
+ * descriptors or memory for them now. */
+gboolean traffic_accept(TrafficListener *listener, struct MHD_Daemon *mhd, int fd);
 
 /* Callbacks for libmicrohttpd; the closure is a TrafficListener. */
 enum MHD_Result traffic_on_accept(void *listener, const struct sockaddr *address, socklen_t size);

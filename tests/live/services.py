@@ -39,14 +39,14 @@ for line in sys.stdin:
 """
 
 
-def wait_for(condition, what):
+def wait_for(condition, what, seconds=DEADLINE):
     """The first true value of condition()."""
-    end = time.monotonic() + DEADLINE
+    end = time.monotonic() + seconds
     while True:
         value = condition()
         if value:
             return value
-        assert time.monotonic() < end, f"not within {DEADLINE} s: {what}"
+        assert time.monotonic() < end, f"not within {seconds} s: {what}"
         time.sleep(0.01)
 
 

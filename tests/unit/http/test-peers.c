@@ -190,6 +190,33 @@ test_handshakes(void)
     peers_free(peers);
 }
 
+/* Connections that end at once are below the limit of a peer's connections, however many there are. */
+static void
+test_arrivals(void)
+{
+    Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10, .rate = 1000});
+    const SocketName loopback = name_of("127.0.0.1"), far = name_of("10.0.0.1"), other = name_of("10.0.0.2");
+    const uid_t users[] = {geteuid() + 1, geteuid() + 2, geteuid()};
+    const gint64 now = g_get_monotonic_time() + G_USEC_PER_SEC;
+    for (gsize i = 0; i < G_N_ELEMENTS(users); i++)
+        peers_disconnect(peers, peers_connect(peers, &loopback.any, users[i], NULL));
+    peers_disconnect(peers, connect_from(peers, "10.0.0.1"));
+    guint n = 0;
+    while (n < 1000000 && peers_may_arrive(peers, &loopback.any, users[0], now))
+        n++;
+    g_assert_cmpuint(n, >=, 1000);
+    g_assert_cmpuint(n, <, 10000);
+    peers_forget(peers, now);
+    g_assert_false(peers_may_arrive(peers, &loopback.any, users[0], now));
+    g_assert_true(peers_may_arrive(peers, &loopback.any, users[0], now + 10000));
+    g_assert_true(peers_may_arrive(peers, &loopback.any, users[1], now));
+    g_assert_true(peers_may_arrive(peers, &far.any, PEERS_USER_UNKNOWN, now));
+    g_assert_true(peers_may_arrive(peers, &other.any, PEERS_USER_UNKNOWN, now));
+    for (guint i = 0; i < 10000; i++)
+        g_assert_true(peers_may_arrive(peers, &loopback.any, users[2], now));
+    peers_free(peers);
+}
+
 /* A user of this machine has a share, too, which is of time: a slow key permits fewer. */
 static void
 test_handshakes_of_a_user(void)
@@ -419,6 +446,7 @@ main(int argc, char **argv)
     g_test_add_func("/http/peers/room-of-peer", test_room_of_peer);
     g_test_add_func("/http/peers/room-in-all", test_room_in_all);
     g_test_add_func("/http/peers/handshakes", test_handshakes);
+    g_test_add_func("/http/peers/arrivals", test_arrivals);
     g_test_add_func("/http/peers/handshakes-of-a-user", test_handshakes_of_a_user);
     g_test_add_func("/http/peers/bodies", test_bodies);
     g_test_add_func("/http/peers/rate", test_rate);
