@@ -120,6 +120,7 @@ start_daemon(Server *server, const Listener *listener, const Address *address, G
         return NULL;
     }
     daemon->fd = listener->fd;
+    g_unix_set_fd_nonblocking(daemon->fd, TRUE, NULL); /* one that was handed over may wait in accept() */
     daemon->accepting = g_unix_fd_add(daemon->fd, G_IO_IN, on_arrivals, daemon);
     daemon->listener.source = mhd_source_new(daemon->mhd);
     g_source_attach(daemon->listener.source, g_main_context_get_thread_default());

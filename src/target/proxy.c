@@ -111,7 +111,7 @@ do_sample(Target *target, const Request *request, Reply *reply, GError **error)
 static gboolean
 do_output(Target *target, const Request *request, ChannelMessage *message, GError **error)
 {
-    /* The other end checks that there is room for a dump, and completes it. */
+    /* The other end completes it. */
     target->output_max = request->value != 0 ? request->value : target_output_limit();
     target->plan = request->plan;
     int fd = target_output(target, request->type != 0 ? request->text : NULL, error);
@@ -172,6 +172,8 @@ proxy_serve(int socket, Target *target, const GError *error)
     if (target == NULL) {
         set_failed(reply, error);
     } else {
+        /* The other end checks that there is room in the target's groups. */
+        target_set_dump_limits(target, &(DumpLimits){.forced = TRUE});
         reply->opened.via = target_via(target);
         reply->opened.user = target_user(target);
         g_strlcpy(reply->opened.name, target_name(target), sizeof(reply->opened.name));
