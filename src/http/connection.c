@@ -8,15 +8,17 @@
 
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
+    CLOSED = 7,         /* TCP_CLOSE of <netinet/tcp.h>, whose struct tcp_info has no segments */
     BUFFER = 256 << 10, /* of a TCP socket, for what is to be sent; the kernel doubles it. Its default grows to 4 MiB */
+    RECORD_BYTES = 23,  /* of the smallest TLS record: head, tag, type and a byte of data */
     LAST_S = 10,        /* for what the client has not received when its connection ends, as of a relay */
 };
 
@@ -37,7 +39,7 @@ count_unsent(int fd)
     int unsent = 0;
     struct tcp_info info = {0};
     socklen_t size = sizeof(info);
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == TCP_CLOSE)
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == CLOSED)
         return 0;
     return ioctl(fd, SIOCOUTQ, &unsent) == 0 ? unsent : 0;
 }
@@ -54,6 +56,39 @@ void
 connection_set_deadline(Connection *connection, guint64 seconds)
 {
     connection->deadline_us = g_get_monotonic_time() + (gint64)(seconds * G_USEC_PER_SEC);
+}
+
+/* What was read since the last call; nothing for unix sockets. */
+static PeerReading
+take_reading(Connection *connection)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+    if (getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+        return (PeerReading){0};
+    const PeerReading reading = {info.tcpi_data_segs_in - connection->segments,
+                                 (info.tcpi_bytes_received - connection->bytes) / RECORD_BYTES};
+    connection->segments = info.tcpi_data_segs_in;
+    connection->bytes = info.tcpi_bytes_received;
+    return reading;
+}
+
+void
+connection_end_reading(Connection *connection)
+{
+    take_reading(connection);
+}
+
+gboolean
+connection_charge_head(Connection *connection, gboolean complete)
+{
+    PeerReading reading = take_reading(connection);
+    if (reading.segments == 0)
+        return TRUE;
+    /* How many records there were is unknown, and a usual head is one. */
+    if (complete || (connection->listener->kind & EXCHANGE_TLS) == 0)
+        reading.records = 0;
+    return peers_may_read(connection->listener->traffic->peers, connection->peer, &reading, g_get_monotonic_time());
 }
 
 void

@@ -16,6 +16,8 @@ typedef struct {
     uid_t user;   /* see exchange_user() */
     int fd;
     gint64 deadline_us; /* monotonic; 0: none */
+    guint32 segments;   /* of TCP that were read so far; see connection_charge_head() */
+    guint64 bytes;      /* likewise */
     Exchange *exchange; /* NULL: between two requests */
     gboolean has_asked; /* it had a complete request */
 } Connection;
@@ -32,6 +34,14 @@ void connection_forget_remainders(Traffic *traffic);
 
 /* Ends this, before the end of TRAFFIC; relays are left to themselves. */
 void connection_release_remainders(Traffic *traffic);
+
+/* Charges the peer of CONNECTION for what was read since the last call: of a head that is COMPLETE, or of one that is
+ * not. libmicrohttpd reads it without a call of ours, and again from its beginning for each piece. FALSE if the peer
+ * has sent too many pieces. */
+gboolean connection_charge_head(Connection *connection, gboolean complete);
+
+/* What was read so far costs nothing more. */
+void connection_end_reading(Connection *connection);
 
 void connection_set_deadline(Connection *connection, guint64 seconds);
 

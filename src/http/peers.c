@@ -48,6 +48,7 @@ struct Peer {
     gint64 counted_us;
     Spending arrivals;   /* of its connections */
     Spending handshakes; /* that it has begun */
+    Spending heads;      /* that it sends, and the records of its handshakes */
     Spending bodies;     /* that it sends */
     gint64 forgiven_us;  /* when its failures have expired */
     char name[INET6_ADDRSTRLEN + 16];
@@ -235,7 +236,8 @@ peers_may_arrive(Peers *peers, const struct sockaddr *address, uid_t uid, gint64
     if (peer == NULL || rate_of(peers, peer) == 0)
         return TRUE;
     expire(&peer->arrivals, now_us);
-    if (peer->arrivals.us >= spending_most_us)
+    expire(&peer->heads, now_us);
+    if (peer->arrivals.us >= spending_most_us || peer->heads.us >= spending_most_us)
         return FALSE;
     peer->arrivals.us += ARRIVAL_US;
     return TRUE;
@@ -255,8 +257,8 @@ peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid, const Pee
     if (peer == NULL) {
         peer = g_memdup2(&probe, sizeof(probe));
         peer->allowance = (double)rate_of(peers, peer) * BURST_SECONDS;
-        peer->counted_us = peer->arrivals.expired_us = peer->handshakes.expired_us = peer->bodies.expired_us =
-            g_get_monotonic_time();
+        peer->counted_us = peer->heads.expired_us = peer->arrivals.expired_us = peer->handshakes.expired_us =
+            peer->bodies.expired_us = g_get_monotonic_time();
         g_hash_table_insert(peers->by_key, &peer->key, peer);
     }
     peer->connections++;
@@ -326,6 +328,16 @@ peers_charge(const Peers *peers, Peer *peer, gint64 spent_us)
 }
 
 gboolean
+peers_may_read(const Peers *peers, Peer *peer, const PeerReading *reading, gint64 now_us)
+{
+    if (rate_of(peers, peer) == 0)
+        return TRUE;
+    expire(&peer->heads, now_us);
+    peer->heads.us += (double)(reading->segments + reading->records) * READ_US;
+    return peer->heads.us < spending_most_us;
+}
+
+gboolean
 peers_may_receive(const Peers *peers, Peer *peer, const PeerPiece *piece, gint64 now_us)
 {
     if (rate_of(peers, peer) == 0)
@@ -366,9 +378,10 @@ peers_forget(Peers *peers, gint64 now_us)
         refill(peers, peer, now_us);
         expire(&peer->arrivals, now_us);
         expire(&peer->handshakes, now_us);
+        expire(&peer->heads, now_us);
         expire(&peer->bodies, now_us);
-        if (peer->connections == 0 && peer->arrivals.us <= 0 && peer->handshakes.us <= 0 && peer->bodies.us <= 0 &&
-            !has_counts(peer) && peer->forgiven_us <= now_us &&
+        if (peer->connections == 0 && peer->arrivals.us <= 0 && peer->heads.us <= 0 && peer->handshakes.us <= 0 &&
+            peer->bodies.us <= 0 && !has_counts(peer) && peer->forgiven_us <= now_us &&
             peer->allowance >= (double)rate_of(peers, peer) * BURST_SECONDS)
             g_hash_table_iter_remove(&iterator);
     }

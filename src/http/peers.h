@@ -80,6 +80,16 @@ guint peers_note_limited(const Peers *peers, Peer *peer);
  * expensive one counts as several, so that a peer at its rate uses at most a tenth of the thread. */
 void peers_charge(const Peers *peers, Peer *peer, gint64 spent_us);
 
+/* What was read of heads and TLS handshakes. */
+typedef struct {
+    guint64 segments; /* of TCP */
+    guint64 records;  /* of TLS, at most */
+} PeerReading;
+
+/* Counts READING at NOW_US. FALSE if PEER has used more than a tenth of the server's thread by it: what it has not
+ * completed is to end, and peers_may_arrive() is FALSE until that has expired. */
+gboolean peers_may_read(const Peers *peers, Peer *peer, const PeerReading *reading, gint64 now_us);
+
 /* A piece of a body, such as a chunk. */
 typedef struct {
     size_t size;

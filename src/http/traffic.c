@@ -30,6 +30,17 @@ end_if_abandoned(const Connection *connection)
                                              .hint = "try again"});
 }
 
+/* Ends a connection whose head is not complete, of a peer that sends too many pieces of heads. */
+static void
+end_if_in_pieces(Connection *connection)
+{
+    if (connection->peer == NULL || (connection->exchange != NULL && connection->exchange->begun) ||
+        connection_charge_head(connection, FALSE))
+        return;
+    connection->listener->traffic->figures.refused++;
+    connection_disconnect(connection);
+}
+
 static gboolean
 on_tick(gpointer data)
 {
@@ -38,6 +49,7 @@ on_tick(gpointer data)
     for (GList *link = traffic->connections.head; link != NULL; link = link->next) {
         Connection *connection = link->data;
         end_if_abandoned(connection);
+        end_if_in_pieces(connection);
         if (connection->deadline_us == 0 || connection->deadline_us > now)
             continue;
         traffic->figures.slow += connection->exchange != NULL;
@@ -239,6 +251,8 @@ traffic_on_request(void *listener, struct MHD_Connection *mhd, const char *url, 
     if (exchange == NULL || exchange->connection->peer == NULL)
         return MHD_NO;
     if (!exchange->begun) {
+        if (!connection_charge_head(exchange->connection, TRUE))
+            return MHD_NO;
         exchange->answer = receive_begin(exchange, method, version);
         return exchange->answer != NULL ? send_refusal(exchange) : MHD_YES;
     }
@@ -323,6 +337,7 @@ traffic_on_completed(void *listener, struct MHD_Connection *mhd, void **context,
     Connection *connection = exchange->connection;
     exchange_free(exchange);
     *context = NULL;
+    connection_end_reading(connection);
     connection_set_deadline(connection, traffic->timeout_s);
     if (traffic->closing)
         connection_disconnect(connection);

@@ -190,6 +190,26 @@ test_handshakes(void)
     peers_free(peers);
 }
 
+/* A head in pieces of a byte has a share, too; its peer is not admitted again before that has expired. */
+static void
+test_heads(void)
+{
+    Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10, .rate = 1000});
+    const SocketName loopback = name_of("127.0.0.1");
+    Peer *other = peers_connect(peers, &loopback.any, geteuid() + 1, NULL);
+    Peer *ours = peers_connect(peers, &loopback.any, geteuid(), NULL);
+    const gint64 now = g_get_monotonic_time() + G_USEC_PER_SEC;
+    for (guint i = 0; i < 5000; i++)
+        g_assert_true(peers_may_read(peers, other, &(PeerReading){.segments = 2}, now));
+    g_assert_true(peers_may_arrive(peers, &loopback.any, geteuid() + 1, now));
+    g_assert_false(peers_may_read(peers, other, &(PeerReading){.segments = 5000, .records = 5000}, now));
+    g_assert_false(peers_may_arrive(peers, &loopback.any, geteuid() + 1, now + G_USEC_PER_SEC));
+    g_assert_true(peers_may_arrive(peers, &loopback.any, geteuid() + 1, now + 2 * G_USEC_PER_SEC));
+    g_assert_true(peers_may_arrive(peers, &loopback.any, geteuid() + 2, now));
+    g_assert_true(peers_may_read(peers, ours, &(PeerReading){.segments = 1000000}, now));
+    peers_free(peers);
+}
+
 /* Connections that end at once are below the limit of a peer's connections, however many there are. */
 static void
 test_arrivals(void)
@@ -446,6 +466,7 @@ main(int argc, char **argv)
     g_test_add_func("/http/peers/room-of-peer", test_room_of_peer);
     g_test_add_func("/http/peers/room-in-all", test_room_in_all);
     g_test_add_func("/http/peers/handshakes", test_handshakes);
+    g_test_add_func("/http/peers/heads", test_heads);
     g_test_add_func("/http/peers/arrivals", test_arrivals);
     g_test_add_func("/http/peers/handshakes-of-a-user", test_handshakes_of_a_user);
     g_test_add_func("/http/peers/bodies", test_bodies);
