@@ -247,6 +247,8 @@ blackbox_lives(const char *directory, const char *name, GPtrArray *left_out, GEr
         return NULL;
     for (guint i = 0; i < names->len; i++) {
         g_autoptr(GPtrArray) found = files_subdirectories(names->pdata[i], NULL);
+        if (is_of_another(names->pdata[i]))
+            reading.most = RECORDS_MAX;
         for (guint n = 0; found != NULL && n < found->len && reading.read < reading.most; n++) {
             g_autoptr(BlackboxLife) life = read_life(&reading, found->pdata[n]);
             if (life != NULL && has_name(life, name))

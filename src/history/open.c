@@ -329,6 +329,25 @@ place_to_write(const char *path, GError **error)
     return NULL;
 }
 
+/* SQLite opens, maps and locks files beside the database by their names, and cannot be told to distrust them: who can
+ * put them there, ends or blocks the process. A group of a user's own is his matter. */
+static gboolean
+check_directory(const char *place, GError **error)
+{
+    struct stat status;
+    g_autofree char *directory = g_path_get_dirname(place);
+    const mode_t of_others = geteuid() == 0 ? S_IWGRP | S_IWOTH : S_IWOTH;
+    if (stat(directory, &status) == 0 && (status.st_uid == 0 || status.st_uid == geteuid()) &&
+        (status.st_mode & of_others) == 0)
+        return TRUE;
+    g_set_error(
+        error, HISTORY_ERROR, HISTORY_ERROR_FAILED,
+        "cannot write %s: other users can write to its directory, and could stop jescope by files that they put "
+        "beside it; name a file in another directory with --history FILE",
+        place);
+    return FALSE;
+}
+
 static gboolean
 open_writer(History *history, GError **error)
 {
@@ -339,7 +358,7 @@ open_writer(History *history, GError **error)
         return FALSE;
     }
     g_autofree char *place = place_to_write(history->path, error);
-    if (place == NULL || !make_private_file(place, error))
+    if (place == NULL || !check_directory(place, error) || !make_private_file(place, error))
         return FALSE;
     return connect_database(history, place, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, error) &&
            set_up_writer(history, error);

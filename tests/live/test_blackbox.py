@@ -324,7 +324,8 @@ def test_a_namesake_of_another_user_is_not_shown_silently(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="giving a directory to another user needs root")
-def test_thousands_of_links_to_one_record(tmp_path):
+@pytest.mark.parametrize("place", [".", "service"], ids=["the-directory", "one-in-it"])
+def test_thousands_of_links_to_one_record(tmp_path, place):
     """Another user's directory, whose records take no room: a part of them is read, and long lines are cut."""
     life = tmp_path / "box" / "service" / "4000001.1"
     life.mkdir(parents=True, mode=0o700)
@@ -333,7 +334,7 @@ def test_thousands_of_links_to_one_record(tmp_path):
     record.write_text(f"[snapshot]\ntime-us=1\ntook-us=1\nreason={text}\nmissing={text}\n[process]\nname=service\nboot=b\nuser=1\n")
     for number in range(2, 3000):
         os.link(record, life / f"{number:06}.snapshot")
-    os.chown(tmp_path / "box", 65534, 65534)
+    os.chown(tmp_path / "box" / place, 65534, 65534)
     done = jescope(tmp_path, "last", "service", f"--directory={tmp_path / 'box'}", "--json")
     assert "all that follows its first 128 MiB of records; it is left out" in done.stderr, done.stderr
     snapshots = json.loads(done.stdout)["lives"][0]["snapshots"]

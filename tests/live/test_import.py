@@ -284,6 +284,19 @@ def test_link_of_another_user_leads_nowhere(tmp_path, name):
     assert not list(place.iterdir())
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving files away needs root")
+@pytest.mark.parametrize("owner,mode", [(65533, 0o755), (0, 0o1777), (0, 0o775)])
+def test_no_history_where_others_can_write(tmp_path, owner, mode):
+    """By files beside it that SQLite opens, maps and locks, they could end root's process or block it."""
+    place = tmp_path / "place"
+    place.mkdir()
+    place.chmod(mode)
+    os.chown(place, owner, owner)
+    done = run_import(place / "history.db")
+    assert done.returncode == 1 and "other users can write to its directory" in done.stderr, done
+    assert not list(place.iterdir())
+
+
 def test_own_links_are_followed(run, tmp_path):
     file, place, link = tmp_path / "console.log", tmp_path / "place", tmp_path / "link"
     file.write_text(log(1))
