@@ -350,7 +350,7 @@ def test_what_a_client_has_not_received_counts_as_a_connection(scratch, profiled
         assert ask_as(NOBODY, server, "GET", "/healthz").status == 200
         # These ends reset the connections. What the kernel counts as unsent after that must not count for 10 s.
         stack.close()
-        wait_for(lambda: is_admitted(0, server), "there is room again", 5)
+        wait_for(lambda: is_admitted(0, server), "there is room again", 8)
 
 
 def test_one_user_has_a_share_of_the_connections(scratch, profiled):  # noqa: F811
