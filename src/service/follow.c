@@ -12,7 +12,8 @@
 
 enum {
     CHUNK = 64 * 1024, /* of one answer */
-    POLL_MAX = 16 * 1024 * 1024,
+    POLL_MAX = 16 << 20,
+    FOREIGN_POLL_MAX = 1 << 20, /* of a log of another user, who may write the same bytes again and again */
 };
 
 typedef enum { ASK_BEGIN, ASK_READ } Kind;
@@ -131,13 +132,20 @@ follow_free(Follow *follow)
     g_free(follow);
 }
 
+static gsize
+most_of_poll(const Follow *follow)
+{
+    const uid_t owner = follow->place.owner;
+    return owner == 0 || owner == geteuid() || owner == (uid_t)-1 ? POLL_MAX : FOREIGN_POLL_MAX;
+}
+
 gboolean
 follow_poll(Follow *follow, GError **error)
 {
     if (!follow->begun && !ask(follow, ASK_BEGIN, error))
         return FALSE;
     follow->begun = TRUE;
-    for (gsize left = POLL_MAX / CHUNK; left > 0; left--) {
+    for (gsize taken = 0; taken < most_of_poll(follow); taken += follow->answer.length) {
         if (!ask(follow, ASK_READ, error))
             return FALSE;
         if (follow->answer.length == 0)
