@@ -94,38 +94,39 @@ describe(const End *ours, const End *theirs, struct inet_diag_req_v2 *request)
     }
 }
 
-/* A thread's socket to the kernel, which stays open: opening one takes as long as a question. */
+/* A thread's netlink socket, which stays open: opening one takes as long as a question. */
 typedef struct {
     int fd;
     pid_t pid; /* of the process that opened it: a child has one of its own */
     guint32 sequence;
-} Kernel;
+} Netlink;
 
 static void
-close_kernel(gpointer data)
+close_netlink(gpointer data)
 {
-    Kernel *kernel = data;
-    close(kernel->fd);
-    g_free(kernel);
+    Netlink *netlink = data;
+    if (netlink->pid == getpid()) /* in a child, the number may be another descriptor's by now */
+        close(netlink->fd);
+    g_free(netlink);
 }
 
-static GPrivate kernels = G_PRIVATE_INIT(close_kernel);
+static GPrivate sockets = G_PRIVATE_INIT(close_netlink);
 
-static Kernel *
-open_kernel(void)
+static Netlink *
+open_netlink(void)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_S};
-    Kernel *kernel = g_private_get(&kernels);
-    if (kernel != NULL && kernel->pid == getpid())
-        return kernel;
+    Netlink *netlink = g_private_get(&sockets);
+    if (netlink != NULL && netlink->pid == getpid())
+        return netlink;
     const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     if (fd < 0)
         return NULL;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    kernel = g_new(Kernel, 1);
-    *kernel = (Kernel){fd, getpid(), 0};
-    g_private_replace(&kernels, kernel);
-    return kernel;
+    netlink = g_new(Netlink, 1);
+    *netlink = (Netlink){fd, getpid(), 0};
+    g_private_replace(&sockets, netlink);
+    return netlink;
 }
 
 typedef union {
@@ -133,15 +134,16 @@ typedef union {
     char bytes[ANSWER_MAX];
 } Reply;
 
-/* The size of the kernel's answer to QUESTION; -1: there is none. */
+/* Sends QUESTION to the kernel and receives REPLY. Returns its size in bytes, or -1 if there is no reply to QUESTION.
+ */
 static ssize_t
-exchange(const Kernel *kernel, const Question *question, Reply *reply)
+exchange(const Netlink *netlink, const Question *question, Reply *reply)
 {
     struct sockaddr_nl from;
     socklen_t from_size = sizeof(from);
-    const ssize_t sent = send(kernel->fd, question, sizeof(*question), 0);
+    const ssize_t sent = send(netlink->fd, question, sizeof(*question), 0);
     const ssize_t size = sent == sizeof(*question)
-                             ? recvfrom(kernel->fd, reply, sizeof(*reply), 0, (struct sockaddr *)&from, &from_size)
+                             ? recvfrom(netlink->fd, reply, sizeof(*reply), 0, (struct sockaddr *)&from, &from_size)
                              : -1;
     return size >= (ssize_t)sizeof(reply->header) && from.nl_pid == 0 &&
                    reply->header.nlmsg_seq == question->header.nlmsg_seq
@@ -152,20 +154,20 @@ exchange(const Kernel *kernel, const Question *question, Reply *reply)
 static gboolean
 ask(const struct inet_diag_req_v2 *request, struct inet_diag_msg *answer)
 {
-    Kernel *kernel = open_kernel();
+    Netlink *netlink = open_netlink();
     Reply reply;
-    if (kernel == NULL)
+    if (netlink == NULL)
         return FALSE;
     const Question question = {
         .header = {.nlmsg_len = sizeof(question),
                    .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                    .nlmsg_flags = NLM_F_REQUEST,
-                   .nlmsg_seq = ++kernel->sequence},
+                   .nlmsg_seq = ++netlink->sequence},
         .request = *request,
     };
-    const ssize_t size = exchange(kernel, &question, &reply);
+    const ssize_t size = exchange(netlink, &question, &reply);
     if (size < 0)
-        g_private_replace(&kernels, NULL); /* a late answer would be taken for the next one */
+        g_private_replace(&sockets, NULL); /* a late answer would be taken for the next one */
     if (size < (ssize_t)NLMSG_LENGTH(sizeof(*answer)) || reply.header.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
         reply.header.nlmsg_len < NLMSG_LENGTH(sizeof(*answer)))
         return FALSE;
