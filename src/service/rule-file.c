@@ -40,8 +40,12 @@ fill(int to, int from, const struct stat *status)
 static int
 make_copy(int from, Failure *failure)
 {
-    struct stat status;
-    if (fstat(from, &status) == 0 && !own_room_may_hold((guint64)status.st_size)) {
+    struct stat status = {0};
+    if (fstat(from, &status) != 0) {
+        failure_set_error(failure, OUTCOME_SYSTEM, errno, "cannot examine what is to be copied for later actions");
+        return -1;
+    }
+    if (!own_room_may_hold((guint64)status.st_size)) {
         failure_set(failure, OUTCOME_SYSTEM, "there is too little memory left for a copy for later actions");
         return -1;
     }

@@ -109,7 +109,8 @@ gboolean target_hello(Target *target, WireHelloReply *hello, GError **error);
  * unspecified. */
 gboolean target_read(Target *target, const char *control, WireType type, WireCtlReply *value, GError **error);
 
-/* Writes a control; WIRE_TYPE_NONE runs an action (VALUE is ignored). */
+/* Writes a control; WIRE_TYPE_NONE runs an action (VALUE is ignored). OUTCOME_NO_HEADROOM if prof.active is to become
+ * true where the target's control groups have no room for profiling, unless that is forced (headroom.h). */
 gboolean target_write(Target *target, const char *control, WireType type, guint64 value, GError **error);
 
 /* A request for many numbers at one time: N controls for each of COUNT arenas from FIRST on, named as in
@@ -177,7 +178,8 @@ gboolean target_run_keeper(char **words);
 gboolean target_set_busy(const Target *target, guint64 remaining_ms, GError **error);
 
 /* Takes, renews or releases a lease; *LEASE becomes the lease in force afterwards (id 0: none). The header of REQUEST
- * is ignored. A period that differs from the current one discards the samples, both at the beginning and at the end. */
+ * is ignored. A period that differs from the current one discards the samples, both at the beginning and at the end.
+ * OUTCOME_NO_HEADROOM as for target_write(). */
 gboolean target_lease(Target *target, const WireLeaseRequest *request, WireLease *lease, GError **error);
 
 /* Makes the agent end its lease, thread and socket; the target cannot be used afterwards. */
