@@ -234,7 +234,7 @@ static gboolean
 is_of_another(const char *directory)
 {
     struct stat st;
-    return stat(directory, &st) == 0 && st.st_uid != 0 && st.st_uid != geteuid();
+    return stat(directory, &st) == 0 && !rights_are_trusted(st.st_uid);
 }
 
 GPtrArray *

@@ -337,8 +337,7 @@ check_directory(const char *place, GError **error)
     struct stat status;
     g_autofree char *directory = g_path_get_dirname(place);
     const mode_t of_others = geteuid() == 0 ? S_IWGRP | S_IWOTH : S_IWOTH;
-    if (stat(directory, &status) == 0 && (status.st_uid == 0 || status.st_uid == geteuid()) &&
-        (status.st_mode & of_others) == 0)
+    if (stat(directory, &status) == 0 && rights_are_trusted(status.st_uid) && (status.st_mode & of_others) == 0)
         return TRUE;
     g_set_error(
         error, HISTORY_ERROR, HISTORY_ERROR_FAILED,

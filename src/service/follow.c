@@ -4,6 +4,7 @@
 #include "service/log-file.h"
 
 #include "confine/aside.h"
+#include "confine/rights.h"
 #include "history/history.h"
 
 #include <limits.h>
@@ -136,7 +137,7 @@ static gsize
 most_of_poll(const Follow *follow)
 {
     const uid_t owner = follow->place.owner;
-    return owner == 0 || owner == geteuid() || owner == (uid_t)-1 ? POLL_MAX : FOREIGN_POLL_MAX;
+    return owner == (uid_t)-1 || rights_are_trusted(owner) ? POLL_MAX : FOREIGN_POLL_MAX;
 }
 
 gboolean

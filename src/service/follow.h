@@ -19,9 +19,9 @@ Follow *follow_new(const char *path, FollowFunc func, gpointer data);
 void follow_free(Follow *follow);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Follow, follow_free)
 
-/* Reads the text appended since the last call, at most 16 MiB, or 1 MiB of a file of another user
- * than root or the caller. FALSE with FUNC's error, or if the file exists but is
- * not one that input_file_open_regular() opens, or does not answer. */
+/* Reads the text appended since the last call: at most 16 MiB, or a little more than 1 MiB of a file that belongs to
+ * another user than root or the caller. FALSE with FUNC's error, or if the file exists but is not one that
+ * input_file_open_regular() opens, or does not answer. */
 gboolean follow_poll(Follow *follow, GError **error);
 
 #endif
