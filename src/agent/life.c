@@ -28,6 +28,7 @@
 #include "agent/claim.h"
 #include "agent/debug.h"
 #include "agent/descriptor.h"
+#include "agent/filter.h"
 #include "agent/float-state.h"
 #include "agent/listing.h"
 #include "agent/locate.h"
@@ -213,6 +214,7 @@ static void
 serve_host(void)
 {
     prctl(PR_SET_NAME, "jescope");
+    filter_begin();
     leave_real_time();
     isolate();
     agent.guest.is_settled = false;
@@ -290,12 +292,26 @@ stack_size_for(size_t tls_size)
     return (STACK_SIZE + tls_size + page - 1) / page * page;
 }
 
-/* After a detach, what runs in the host's threads makes no system call: a filter that the host has installed since may
- * kill it for any. */
+/* Whether what runs in the host's threads makes no system call, since a filter of the host may kill it for any: from a
+ * detach on, and once such a filter was seen. */
 static bool
-has_left(void)
+makes_no_calls(void)
 {
-    return !agent.serving && !agent.guest.is_linked;
+    return filter_was_added() || (!agent.guest.is_linked && (!agent.serving || agent.guest.leaves));
+}
+
+/* Forgets what belongs to the parent's agent, without a system call. */
+static void
+forget_parent(void)
+{
+    agent.in_child = true;
+    agent.serving = agent.to_join = agent.stopping = false;
+    turn_reset();
+    if (agent.finding == FOUND)
+        profiling_inherit(&agent.guest.profiling);
+    server_forget();
+    if (agent.on_fork != NULL)
+        agent.on_fork();
 }
 
 static void
@@ -303,18 +319,14 @@ restart_in_child(void)
 {
     int saved = errno;
     /* Both handlers may be registered: the first call is enough. */
-    if (!has_left() && agent.owner != getpid()) {
+    if (makes_no_calls()) {
+        forget_parent();
+    } else if (agent.owner != getpid()) {
         bool keeps_serving =
             agent.serving && !agent.guest.leaves && agent.finding != ABSENT && !agent.environment.childless;
         agent.owner = getpid();
-        agent.in_child = true;
-        agent.serving = agent.to_join = agent.stopping = false;
-        turn_reset();
         server_abandon();
-        if (agent.finding == FOUND)
-            profiling_inherit(&agent.guest.profiling);
-        if (agent.on_fork != NULL)
-            agent.on_fork();
+        forget_parent();
         if (keeps_serving)
             start_thread();
     }
@@ -532,7 +544,7 @@ leave(void)
 {
     int saved = errno;
     /* Not in a vfork() child or a clone without handlers: the socket is its parent's. */
-    if (!has_left() && agent.owner == getpid())
+    if (!makes_no_calls() && agent.owner == getpid())
         server_leave();
     errno = saved;
 }

@@ -7,6 +7,7 @@
 
 enum {
     STAT_MAX = 1024,
+    STATUS_PART_MAX = 4096,
     NAME_FIELD = 2,
     START_TIME_FIELD = 22,
 };
@@ -62,6 +63,44 @@ process_state(void)
     read_beginning("/proc/self/stat", stat, sizeof(stat));
     const char *at = strrchr(stat, ')');
     return at != NULL && at[1] == ' ' ? at[2] : '\0';
+}
+
+/* The number after LINE, which begins and ends with a separator, in TEXT; OTHERWISE if there is no such line. */
+static unsigned
+number_after(const char *text, const char *line, unsigned otherwise)
+{
+    const char *at = strstr(text, line);
+    unsigned number = 0;
+    if (at == NULL)
+        return otherwise;
+    for (at += strlen(line); *at >= '0' && *at <= '9'; at++)
+        number = 10 * number + (unsigned)(*at - '0');
+    return number;
+}
+
+unsigned
+process_filters(ProcessThread thread)
+{
+    const char *path = thread == PROCESS_OWN_THREAD ? "/proc/thread-self/status" : "/proc/self/status";
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    char text[STATUS_PART_MAX];
+    unsigned mode = 0;
+    unsigned filters = 0;
+    ssize_t n;
+    if (descriptor < 0)
+        return 0;
+    /* In parts, since the list of groups has any length. Each begins with the last line of the one before. */
+    off_t at = 0;
+    do {
+        n = pread(descriptor, text, sizeof(text) - 1, at);
+        text[n > 0 ? n : 0] = '\0';
+        mode = number_after(text, "\nSeccomp:\t", mode);
+        filters = number_after(text, "\nSeccomp_filters:\t", filters);
+        const char *last = strrchr(text, '\n');
+        at += last != NULL && last > text ? last - text : n;
+    } while (n == sizeof(text) - 1);
+    close(descriptor);
+    return filters != 0 ? filters : mode;
 }
 
 void

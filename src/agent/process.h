@@ -24,6 +24,15 @@ bool process_parse_start_time(const char *stat, uint64_t *start_time);
 /* The state of the main thread: a letter of /proc/self/stat (proc(5)); 0 without /proc. */
 char process_state(void);
 
+typedef enum {
+    PROCESS_MAIN_THREAD,
+    PROCESS_OWN_THREAD,
+} ProcessThread;
+
+/* The number of seccomp filters of a thread, from its /proc status (proc(5)); before Linux 5.9 the mode, which is 0
+ * without a filter; 0 without /proc. */
+unsigned process_filters(ProcessThread thread);
+
 /* /proc/self/comm, or "" without /proc. */
 void process_read_name(char name[PROCESS_NAME_MAX]);
 

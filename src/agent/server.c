@@ -2,6 +2,7 @@
 #include "agent/server.h"
 
 #include "agent/debug.h"
+#include "agent/filter.h"
 #include "agent/listener.h"
 #include "agent/request.h"
 #include "agent/sampler.h"
@@ -29,7 +30,8 @@ enum {
      */
     LOOK_FIRST_MS = 50,
     LOOK_LAST_MS = 7 * 1000,
-    TRY_AGAIN_MS = 200, /* after a shortage of descriptors or memory: poll() would spin on the waiting client */
+    FILTER_LOOK_MS = 20, /* between looks at the program's filters, which follow requests */
+    TRY_AGAIN_MS = 200,  /* after a shortage of descriptors or memory: poll() would spin on the waiting client */
 };
 
 typedef struct {
@@ -45,6 +47,7 @@ static struct {
     uint64_t look_at_ms;   /* when to check whether the socket is still in its place; UINT64_MAX: only on events */
     uint64_t look_pause_ms;
     uint64_t accept_at_ms;
+    uint64_t filter_look_at_ms; /* not before */
     Session sessions[SESSIONS_MAX];
     WireRequest request;
     WireAnswer answer;
@@ -223,6 +226,15 @@ keep_listening(const Guest *guest, const Environment *environment, uint64_t now)
         listener_remove(&server.listener); /* the host began to exit in between and has not seen the new one */
 }
 
+static void
+look_at_filter(uint64_t now)
+{
+    if (now >= server.filter_look_at_ms) {
+        server.filter_look_at_ms = now + FILTER_LOOK_MS;
+        filter_look();
+    }
+}
+
 static int
 until(uint64_t deadline, uint64_t now)
 {
@@ -310,6 +322,7 @@ serve_once(Guest *guest, const Environment *environment)
     Polled polled;
     uint64_t now = profiling_now_ms();
     keep_listening(guest, environment, now);
+    look_at_filter(now);
     int timeout = next_timeout(guest, now);
     fill_polled(&polled, now);
     if (sleep_until(&polled, timeout) < 0)
@@ -361,6 +374,7 @@ server_run(Guest *guest, const Environment *environment)
     server.listener.user = geteuid();
     server.listen_at_ms = 0;
     server.accept_at_ms = 0;
+    server.filter_look_at_ms = 0;
     look_from_now_on(profiling_now_ms());
     for (int i = 0; i < SESSIONS_MAX; i++)
         server.sessions[i].socket = DESCRIPTOR_NONE;
@@ -381,13 +395,22 @@ server_socket_path(void)
 }
 
 void
-server_abandon(void)
+server_forget(void)
 {
     server.listener.bound = 0;
     waker_forget();
+    server.listener.socket = DESCRIPTOR_NONE;
+    for (int i = 0; i < SESSIONS_MAX; i++)
+        server.sessions[i].socket = DESCRIPTOR_NONE;
+}
+
+void
+server_abandon(void)
+{
     descriptor_close(&server.listener.socket);
     for (int i = 0; i < SESSIONS_MAX; i++)
         descriptor_close(&server.sessions[i].socket);
+    server_forget();
 }
 
 void

@@ -19,10 +19,12 @@ void server_run(Guest *guest, const Environment *environment);
 const char *server_socket_path(void);
 
 /*
- * In a forked child, in its only thread: closes inherited descriptors of the parent's agent, except those that the host
- * has replaced, and forgets the parent's socket. Async-signal-safe.
+ * In a forked child, in its only thread. Both forget the parent's socket and clients; server_abandon() first closes
+ * their descriptors, where the child has inherited them and the host has not replaced them, and server_forget() makes
+ * no system call. Async-signal-safe.
  */
 void server_abandon(void);
+void server_forget(void);
 
 /* At exit, in any thread: removes the socket's file and prevents its re-creation. Never waits for the agent thread. */
 void server_leave(void);

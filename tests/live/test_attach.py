@@ -688,14 +688,29 @@ def test_filter_that_is_installed_meanwhile(tmp_path, program):
     assert not victim.status()["profiling"]["active"]
 
 
+def exits(victim):
+    victim.process.stdin.close()
+    return victim.process.wait(DEADLINE)
+
+
 def test_a_detached_agent_makes_no_system_call(program):
-    """A filter that is installed after it was detached would kill the program for one when it exits."""
+    """A filter that is installed after it was detached would kill the program for one when it exits, and its children."""
     victim = program("filtered", "late")
     assert "agent attached" in victim.ask("attach").stdout
     victim.ask("detach")
     assert still_lives(victim)
-    victim.process.stdin.close()
-    assert victim.process.wait(DEADLINE) == 0
+    assert still_lives(victim), "a child was killed"
+    assert exits(victim) == 0
+
+
+def test_a_filter_that_is_installed_while_the_agent_is_loaded(program):
+    """The agent's thread notices it, at the latest with a request. Then nothing of the agent runs in the program's threads."""
+    victim = program("filtered", "late")
+    assert "agent attached" in victim.ask("attach").stdout
+    wait_for(lambda: still_lives(victim), "its children end as they should")
+    assert victim.status()["reach"] == "agent"
+    assert still_lives(victim), "a child was killed"
+    assert exits(victim) == 0
 
 
 @pytest.mark.parametrize("conf", [READY, "abort:true," + READY])

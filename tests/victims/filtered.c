@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs under a seccomp filter that kills it for every system call except its own, jemalloc's locks included. Prints
- * "ready", then "alive" for each byte of stdin; ends at the end of stdin. With the argument "worker" only a second
- * thread has the filter; with "late" all have it after the first byte.
+ * "ready", then for each byte of stdin "alive", or "lost" if a child that it forked then did not end as it should.
+ * Exits at the end of stdin. With the argument "worker" only a second thread has the filter; with "late" the main
+ * thread has it after the first byte.
  */
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ALLOW(NUMBER) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NUMBER, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
@@ -30,6 +32,9 @@ install_filter(void)
         ALLOW(SYS_ppoll),
         ALLOW(SYS_poll),
         ALLOW(SYS_restart_syscall),
+        ALLOW(SYS_clone),
+        ALLOW(SYS_set_robust_list),
+        ALLOW(SYS_wait4),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
     struct sock_fprog program = {.len = sizeof(code) / sizeof(*code), .filter = code};
@@ -55,6 +60,17 @@ work(void *unused)
     return unused;
 }
 
+static void
+fork_child(void)
+{
+    int status = -1;
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    waitpid(child, &status, 0);
+    say(status == 0 ? "alive\n" : "lost\n");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -73,7 +89,7 @@ main(int argc, char **argv)
     for (unsigned n = 0; read(STDIN_FILENO, &byte, 1) == 1; n++) {
         if (n == 0 && strcmp(kind, "late") == 0)
             install_filter();
-        say("alive\n");
+        fork_child();
     }
-    _exit(0);
+    return 0;
 }

@@ -2,6 +2,11 @@
 #include "agent/process.h"
 
 #include <glib.h>
+#include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define AFTER_NAME " S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 "
@@ -51,6 +56,42 @@ test_identifies_itself(void)
     g_assert_cmpstr(name, ==, "test-agent-proc"); /* cut to the kernel's 15 */
 }
 
+static gboolean
+permit_all(void)
+{
+    struct sock_filter code[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {.len = G_N_ELEMENTS(code), .filter = code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* In a forked child, which keeps its filter; its status is longer than a part if it may set its groups. */
+static gboolean
+counts_filters(void)
+{
+    gid_t groups[2000];
+    for (size_t i = 0; i < G_N_ELEMENTS(groups); i++)
+        groups[i] = (gid_t)(100000 + i);
+    if (geteuid() == 0 && setgroups(G_N_ELEMENTS(groups), groups) != 0)
+        return FALSE;
+    const unsigned before = process_filters(PROCESS_MAIN_THREAD);
+    if (!permit_all() || process_filters(PROCESS_MAIN_THREAD) <= before)
+        return FALSE;
+    const unsigned first = process_filters(PROCESS_MAIN_THREAD);
+    return permit_all() && process_filters(PROCESS_MAIN_THREAD) >= first &&
+           process_filters(PROCESS_OWN_THREAD) >= first;
+}
+
+static void
+test_counts_seccomp_filters(void)
+{
+    int status = -1;
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(counts_filters() ? 0 : 1);
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    g_assert_cmpint(status, ==, 0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -58,5 +99,6 @@ main(int argc, char **argv)
     g_test_add_func("/agent/process/finds-the-start-time", test_finds_the_start_time);
     g_test_add_func("/agent/process/refuses-other-text", test_refuses_other_text);
     g_test_add_func("/agent/process/identifies-itself", test_identifies_itself);
+    g_test_add_func("/agent/process/counts-seccomp-filters", test_counts_seccomp_filters);
     return g_test_run();
 }
