@@ -239,16 +239,23 @@ run(void *unused)
     return NULL;
 }
 
+typedef enum {
+    START_AT_FORK, /* in a forked child, by a fork handler */
+    START_LATER,
+} Start;
+
 /*
- * A program may change its root directory right after a fork, before the agent's thread has its own. If these two are
- * the only threads, the calling thread takes a copy instead and the agent keeps the original, without waiting and
- * without an effect on the program. (unshare(CLONE_THREAD) only shows whether there is one thread.)
+ * A program may change its root directory right after a fork, before the agent's thread has its own. Where these two
+ * are the only threads, the calling thread takes a copy instead and the agent keeps the original, without waiting and
+ * without an effect on the program: fork() has made the original for this process alone. At any other time another
+ * process may share it (clone(2), CLONE_FS), such as the helper that changes the root of a sandbox.
+ * (unshare(CLONE_THREAD) only shows whether there is one thread.)
  */
 static int
-create_thread(const pthread_attr_t *attributes)
+create_thread(const pthread_attr_t *attributes, Start start)
 {
     int saved = errno;
-    bool alone = unshare(CLONE_THREAD) == 0;
+    bool alone = start == START_AT_FORK && unshare(CLONE_THREAD) == 0;
     int error = pthread_create(&agent.thread, attributes, run, NULL);
     if (alone && error == 0)
         unshare(CLONE_FS);
@@ -258,7 +265,7 @@ create_thread(const pthread_attr_t *attributes)
 
 /* Returns 0 or an errno value. */
 static int
-start_thread(void)
+start_thread(Start start)
 {
     pthread_attr_t attributes;
     sigset_t all;
@@ -273,7 +280,7 @@ start_thread(void)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     agent.guest.leaves = false;
     agent.serving = true;
-    error = create_thread(&attributes);
+    error = create_thread(&attributes, start);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     agent.to_join = error == 0 && agent.guest.is_linked;
@@ -328,7 +335,7 @@ restart_in_child(void)
         server_abandon();
         forget_parent();
         if (keeps_serving)
-            start_thread();
+            start_thread(START_AT_FORK);
     }
     errno = saved;
 }
@@ -394,7 +401,7 @@ begin(void)
         return WIRE_ENTER_PRESENT;
     }
     agent.owner = getpid();
-    if (start_thread() != 0) {
+    if (start_thread(START_LATER) != 0) {
         locate_forget();
         claim_give();
         return WIRE_ENTER_NO_THREAD;
@@ -476,7 +483,7 @@ start_linked(int *error)
     agent.guest.is_silent = !wants_socket || !claim_take();
     agent.in_child = false;
     agent.stack_size = stack_size_for(locate_tls_size());
-    int why = start_thread();
+    int why = start_thread(START_LATER);
     if (why != 0) {
         if (!agent.guest.is_silent)
             claim_give();

@@ -831,6 +831,39 @@ def test_replaced_library(tmp_path):
         victim.says()
 
 
+SHARES_ITS_UMASK = """
+import ctypes, os, signal, sys
+CLONE_FS = 0x200
+CLONE = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
+asks, asked = os.pipe()
+said, says = os.pipe()
+if ctypes.CDLL(None).syscall(CLONE, CLONE_FS | signal.SIGCHLD, 0, 0, 0, 0) == 0:
+    os.close(asked)
+    while os.read(asks, 1):
+        os.umask(0o077)
+        os.write(says, b"x")
+    os._exit(0)
+os.close(asks)
+program = f"print('ready', flush=True); import os, sys; sys.stdin.readline(); os.write({asked}, b'x'); os.read({said}, 1); print(os.umask(0))"
+for descriptor in asked, said:
+    os.set_inheritable(descriptor, True)
+os.umask(0o022)
+os.execve(sys.executable, [sys.executable, "-c", program], dict(os.environ, **eval(sys.argv[1])))
+"""
+
+
+@pytest.mark.parametrize("way", ["preloaded", "attached"])
+def test_what_processes_share_stays_shared(tmp_path, program, way):
+    """The helper of a sandbox shares its root directory and umask (CLONE_FS) and changes them, also from before an execve()."""
+    loads = preloaded() | ({"LD_PRELOAD": f"libjemalloc.so.2:{services.AGENT}"} if way == "preloaded" else {})
+    victim = program(services.PYTHON, "-c", SHARES_ITS_UMASK, str(loads), env=environment(tmp_path, PYTHONMALLOC="malloc"))
+    if way == "attached":
+        assert "agent attached" in victim.ask("attach").stdout
+    wait_for(lambda: victim.status()["reach"] == "agent", "the agent listens")
+    victim.process.stdin.write("\n")
+    assert victim.says().split() == [str(0o077)]
+
+
 IN_CHROOT = """
 import os, sys
 os.chroot(sys.argv[1])
