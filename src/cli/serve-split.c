@@ -4,6 +4,7 @@
 #include "broker/client.h"
 #include "cli/command.h"
 #include "confine/death-signal.h"
+#include "confine/terminal.h"
 #include "confine/walk.h"
 
 #include <errno.h>
@@ -232,6 +233,7 @@ static gboolean
 become_below(const ServeUser *user, GError **error)
 {
     const DeathSignal death = death_signal_get();
+    terminal_leave();
     const gboolean became = become(user, error);
     death_signal_keep(&death);
     return became;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/rule-process.h"
 
+#include "confine/terminal.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <gio/gio.h>
@@ -121,6 +123,7 @@ run_child(const Child *child)
     if (setpgid(0, 0) == 0 && place_files(child)) {
         failure = FAILURE_FILE;
         reset_signals();
+        terminal_leave();
         /* The death signal after setuid(), which resets it. The parent may have been killed before. */
         if (chdir("/") == 0 && become(&child->rights) && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
             getppid() == child->parent)

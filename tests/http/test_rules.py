@@ -3,6 +3,7 @@
 
 import contextlib
 import dataclasses
+import fcntl
 import http.server
 import json
 import os
@@ -12,6 +13,7 @@ import re
 import signal
 import socket
 import subprocess
+import termios
 import threading
 import time
 
@@ -354,6 +356,54 @@ def test_program_of_another_user(scratch, profiled):  # noqa: F811
     assert rights["Uid"] == 4 * [str(entry.pw_uid)] and rights["Gid"] == 4 * [str(entry.pw_gid)]
     assert {int(group) for group in rights["Groups"]} == set(os.getgrouplist("nobody", entry.pw_gid))
     assert int(rights["CapEff"][0], 16) == 0
+
+
+@pytest.fixture
+def terminal():
+    """What a server calls before it is executed, so that its controlling terminal is a new one, whose session another process leads."""
+    master, slave = os.openpty()
+
+    def take():
+        os.setsid()
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+        server = os.fork()
+        if server != 0:
+            signal.signal(signal.SIGTERM, lambda *_: os.kill(server, signal.SIGTERM))
+            os.closerange(0, 1024)
+            os._exit(os.waitstatus_to_exitcode(os.waitpid(server, 0)[1]))
+
+    yield take
+    os.close(slave)
+    os.close(master)
+
+
+def terminal_of(stat):
+    """tty_nr, the seventh field of /proc/PID/stat."""
+    return int(stat.rpartition(")")[2].split()[4])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a program as another user")
+def test_a_program_of_another_user_has_no_terminal(scratch, profiled, terminal):  # noqa: F811
+    """It could put commands there, which root's shell would execute (TIOCSTI)."""
+    folder, out = scratch / "rules-in-a-terminal", scratch / "out-of-a-terminal"
+    folder.mkdir(mode=0o755)
+    out.mkdir()
+    out.chmod(0o777)
+    with serve(scratch, profiled.pid, "--user=root", "--every=200ms", f"--rules={folder}", preexec_fn=terminal) as endpoint:
+        [server] = children(endpoint.process.pid)
+        assert terminal_of(pathlib.Path(f"/proc/{server}/stat").read_text()) != 0
+        one = Ruled(folder, out, endpoint)
+        run, seen = one.script("without", "#!/bin/sh\ncat /proc/self/stat > {out}.new; mv {out}.new {out}\n")
+        one.add("without", run, run_as="nobody")
+        wait_for(seen.exists, "the program ends")
+    assert terminal_of(seen.read_text()) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's server becomes another user")
+def test_a_server_that_becomes_another_user_has_no_terminal(scratch, profiled, terminal):  # noqa: F811
+    with serve(scratch, profiled.pid, preexec_fn=terminal) as endpoint:
+        [server] = children(endpoint.process.pid)
+        assert terminal_of(pathlib.Path(f"/proc/{server}/stat").read_text()) == 0
 
 
 @pytest.fixture(scope="module")
