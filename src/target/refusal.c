@@ -61,6 +61,8 @@ static const char *const reasons[] = {
     [SAFE_POINT_OTHER_STACK] = "runs on a stack that is not its own, such as a coroutine's",
     [SAFE_POINT_NO_ROOM] = "has less than 64 KiB of its stack left",
     [SAFE_POINT_SEQUENCE] = "is in a restartable sequence",
+    [SAFE_POINT_SUSPENDED] = "may wait for a lock of another one that a signal handler of the program suspends, as a "
+                             "garbage collector does",
     [SAFE_POINT_DISPATCH] = "handles its system calls itself (PR_SET_SYSCALL_USER_DISPATCH), as it would ours",
 };
 

@@ -30,6 +30,7 @@ struct _SafePoints {
     const AddressSpace *space;
     guint64 main_stack;                          /* as in safe_points_new() */
     guint64 makecontext;                         /* as in CLibrary */
+    guint64 back;                                /* as in RemoteCode: where a signal handler returns to */
     Excluded excluded[G_N_ELEMENTS(exclusions)]; /* one each; the first that has an address counts */
     gboolean only_foreign_waits;
     gboolean only_waits;
@@ -101,6 +102,7 @@ safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrar
     points->space = space;
     points->makecontext = library->makecontext;
     points->main_stack = main_stack;
+    points->back = code->back;
     for (gsize i = 0; i < G_N_ELEMENTS(exclusions); i++)
         points->excluded[i] =
             (Excluded){.verdict = exclusions[i], .ranges = g_array_new(FALSE, FALSE, sizeof(FunctionRange))};
@@ -340,10 +342,28 @@ is_nested(const Stack *stack, guint64 from)
     return FALSE;
 }
 
-/*
- * Follows the frames while there are unwind tables, ignoring other words; then examines every word, beginning one frame
- * earlier, since a wrong table leads to a frame without a table.
- */
+/* Follows the frames from UNWIND's while there are unwind tables: the verdict on the first that is excluded, but for
+ * handlers. *LAST is set to the stack pointer of the last frame but one, *STEP to what ended it. */
+static SafePoint
+follow_frames(const Stack *stack, Unwind *unwind, guint64 *last, gboolean *in_handler, UnwindStep *step)
+{
+    *step = UNWIND_FRAME;
+    for (guint frames = 0; *step == UNWIND_FRAME && frames < FRAMES_MAX; frames++) {
+        gboolean signal_frame = FALSE;
+        guint64 sp = unwind->sp & ~7ULL;
+        SafePointVerdict verdict = verdict_on(stack->points, unwind->pc);
+        if (verdict != SAFE_POINT_HERE && verdict != SAFE_POINT_IN_HANDLER)
+            return (SafePoint){.verdict = verdict, .address = unwind->pc};
+        *step = unwind_step(unwind, stack->end, &signal_frame);
+        *in_handler |= signal_frame;
+        if (*step == UNWIND_FRAME)
+            *last = sp;
+    }
+    return (SafePoint){.verdict = SAFE_POINT_HERE};
+}
+
+/* Examines frames alone as far as there are unwind tables; then examines every word, beginning one frame
+ * earlier, since a wrong table leads to a frame without a table. */
 static SafePoint
 walk(const Stack *stack, const Registers *registers)
 {
@@ -352,19 +372,11 @@ walk(const Stack *stack, const Registers *registers)
     Unwind unwind = {.memory = {.space = points->space, .read = read_memory, .data = &copy}};
     guint64 last = stack->start;
     gboolean in_handler = FALSE;
-    UnwindStep step = UNWIND_FRAME;
+    UnwindStep step;
     unwind_begin(&unwind, &registers->general);
-    for (guint frames = 0; step == UNWIND_FRAME && frames < FRAMES_MAX; frames++) {
-        gboolean signal_frame = FALSE;
-        guint64 sp = unwind.sp & ~7ULL;
-        SafePointVerdict verdict = verdict_on(points, unwind.pc);
-        if (verdict != SAFE_POINT_HERE && verdict != SAFE_POINT_IN_HANDLER)
-            return (SafePoint){.verdict = verdict, .address = unwind.pc};
-        step = unwind_step(&unwind, stack->end, &signal_frame);
-        in_handler |= signal_frame;
-        if (step == UNWIND_FRAME)
-            last = sp;
-    }
+    const SafePoint excluded = follow_frames(stack, &unwind, &last, &in_handler, &step);
+    if (excluded.verdict != SAFE_POINT_HERE)
+        return excluded;
     if ((step == UNWIND_END || is_trampoline(points, unwind.pc)) && is_nested(stack, (unwind.sp + 7) & ~7ULL))
         return (SafePoint){.verdict = SAFE_POINT_OTHER_STACK, .address = unwind.sp};
     if (step == UNWIND_END)
@@ -375,17 +387,25 @@ walk(const Stack *stack, const Registers *registers)
     return found;
 }
 
+/* Of a thread at SP in MAPPING; NULL: not readable, or too large. */
+static guint64 *
+read_stack(const SafePoints *points, const Mapping *mapping, guint64 sp)
+{
+    const gsize length = (gsize)(mapping->end - sp);
+    g_autofree guint64 *words = length <= SCANNED_MAX ? g_malloc(length) : NULL;
+    return words != NULL && remote_read(points->space->pid, sp, words, length) ? g_steal_pointer(&words) : NULL;
+}
+
 static SafePoint
 judge_stack(const SafePoints *points, const Registers *registers, const Mapping *mapping, guint64 top,
             gboolean waits_outside)
 {
     SafePoint moving = {.verdict = SAFE_POINT_MOVING};
     const guint64 start = registers_sp(&registers->general) & ~7ULL;
-    const gsize length = (gsize)(mapping->end - start);
-    if (length > SCANNED_MAX)
+    if (mapping->end - start > SCANNED_MAX)
         return (SafePoint){.verdict = SAFE_POINT_OTHER_STACK, .address = start};
-    g_autofree guint64 *words = g_malloc(length);
-    if (!remote_read(points->space->pid, start, words, length))
+    g_autofree guint64 *words = read_stack(points, mapping, start);
+    if (words == NULL)
         return moving;
     Stack stack = {.points = points, .words = words, .start = start, .end = mapping->end, .top = top};
     const guint64 pc = registers_pc(&registers->general);
@@ -463,12 +483,56 @@ judge(const SafePoints *points, pid_t thread, const Registers *registers)
     return point;
 }
 
-SafePoint
-safe_points_judge(SafePoints *points, pid_t thread, const Registers *registers)
+static void
+make_all_ready(SafePoints *points)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(exclusions); i++)
         if (!points->excluded[i].ready)
             make_ready(&points->excluded[i]);
+}
+
+/* The verdict on the code that a signal handler has interrupted whose frame begins at AT, if there is such a frame. */
+static SafePointVerdict
+judge_interrupted(const Stack *stack, guint64 at)
+{
+    Stack copy = *stack;
+    Unwind unwind = {.memory = {.space = stack->points->space, .read = read_memory, .data = &copy}};
+    guint64 last;
+    gboolean in_handler = FALSE;
+    UnwindStep step;
+    unwind_begin_at(&unwind, stack->points->back, at + sizeof(guint64));
+    if (unwind_step(&unwind, stack->end, &in_handler) != UNWIND_FRAME || !in_handler)
+        return SAFE_POINT_HERE; /* a stale word */
+    last = unwind.sp & ~7ULL;
+    const SafePoint excluded = follow_frames(stack, &unwind, &last, &in_handler, &step);
+    if (excluded.verdict != SAFE_POINT_HERE || step == UNWIND_END)
+        return excluded.verdict;
+    return scan(stack, last).verdict;
+}
+
+gboolean
+safe_points_holds(SafePoints *points, guint64 sp)
+{
+    const Mapping *mapping = address_space_find(points->space, sp);
+    const guint64 start = sp & ~7ULL;
+    g_autofree guint64 *words = mapping != NULL ? read_stack(points, mapping, start) : NULL;
+    if (words == NULL)
+        return FALSE;
+    make_all_ready(points);
+    const Stack stack = {.points = points, .words = words, .start = start, .end = mapping->end, .top = mapping->end};
+    for (guint64 at = start; at + sizeof(guint64) <= stack.end; at += sizeof(guint64)) {
+        const SafePointVerdict verdict =
+            words[(at - start) / sizeof(guint64)] == points->back ? judge_interrupted(&stack, at) : SAFE_POINT_HERE;
+        if (verdict != SAFE_POINT_HERE && verdict != SAFE_POINT_IN_HANDLER)
+            return TRUE;
+    }
+    return FALSE;
+}
+
+SafePoint
+safe_points_judge(SafePoints *points, pid_t thread, const Registers *registers)
+{
+    make_all_ready(points);
     SafePoint point = judge(points, thread, registers);
     point.pc = registers_pc(&registers->general);
     point.waits = registers->call >= 0 && !registers->entering;

@@ -23,6 +23,7 @@ typedef enum {
     SAFE_POINT_OTHER_STACK, /* it runs on a coroutine's stack or an alternative signal stack */
     SAFE_POINT_NO_ROOM,     /* too little stack is left */
     SAFE_POINT_SEQUENCE,    /* it is in a restartable sequence */
+    SAFE_POINT_SUSPENDED,   /* another thread is suspended by a signal and may hold a lock (suspension.h) */
     SAFE_POINT_DISPATCH, /* its system calls may be dispatched to the program (prctl(2), PR_SET_SYSCALL_USER_DISPATCH)
                           */
 } SafePointVerdict;
@@ -56,5 +57,9 @@ void safe_points_require_foreign_wait(SafePoints *points);
 void safe_points_require_wait(SafePoints *points, gboolean required);
 
 SafePoint safe_points_judge(SafePoints *points, pid_t thread, const Registers *registers);
+
+/* Whether a thread that waits, with stack pointer SP, runs a signal handler that has interrupted code from which
+ * threads are excluded: it may hold a lock until the handler ends. It need not be stopped. */
+gboolean safe_points_holds(SafePoints *points, guint64 sp);
 
 #endif

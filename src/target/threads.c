@@ -74,9 +74,9 @@ compare_candidates(gconstpointer a, gconstpointer b)
                                      : (left->thread > right->thread) - (left->thread < right->thread);
 }
 
-/* The system call in which a thread sleeps, with its arguments; -1 if it does not. */
+/* The system call in which a thread sleeps, with its arguments and stack pointer; -1 if it does not. */
 static gint64
-system_call_of(pid_t pid, pid_t thread, guint64 arguments[REGISTERS_ARGUMENTS])
+system_call_at(pid_t pid, pid_t thread, guint64 arguments[REGISTERS_ARGUMENTS], guint64 *sp)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/syscall", (int)pid, (int)thread);
     g_autofree char *call = NULL;
@@ -86,7 +86,15 @@ system_call_of(pid_t pid, pid_t thread, guint64 arguments[REGISTERS_ARGUMENTS])
     const gint64 number = g_ascii_strtoll(call, &end, 10);
     for (guint i = 0; i < REGISTERS_ARGUMENTS; i++)
         arguments[i] = g_ascii_strtoull(end, &end, 16);
+    *sp = g_ascii_strtoull(end, &end, 16);
     return number;
+}
+
+static gint64
+system_call_of(pid_t pid, pid_t thread, guint64 arguments[REGISTERS_ARGUMENTS])
+{
+    guint64 sp;
+    return system_call_at(pid, thread, arguments, &sp);
 }
 
 static gint
@@ -210,11 +218,32 @@ threads_is_in_transfer(pid_t pid, pid_t thread)
 }
 
 guint64
-threads_caught(pid_t thread)
+threads_waits_at(pid_t pid, pid_t thread, gint64 *number)
 {
-    static const char key[] = "\nSigCgt:";
+    guint64 arguments[REGISTERS_ARGUMENTS];
+    guint64 sp = 0;
+    *number = system_call_at(pid, thread, arguments, &sp);
+    return *number >= 0 ? sp : 0;
+}
+
+/* The set of signals after KEY, which begins with a line feed, in the text of a /proc/PID/status. */
+static guint64
+signals_after(const char *status, const char *key)
+{
+    const char *line = strstr(status, key);
+    return line != NULL ? g_ascii_strtoull(line + strlen(key), NULL, 16) : 0;
+}
+
+ThreadSignals
+threads_signals(pid_t thread)
+{
     g_autofree char *path = g_strdup_printf("/proc/%d/status", (int)thread);
     g_autofree char *status = NULL;
-    const char *line = g_file_get_contents(path, &status, NULL, NULL) ? strstr(status, key) : NULL;
-    return line != NULL ? g_ascii_strtoull(line + strlen(key), NULL, 16) : 0;
+    if (!g_file_get_contents(path, &status, NULL, NULL))
+        return (ThreadSignals){0};
+    return (ThreadSignals){
+        .pending = signals_after(status, "\nSigPnd:"),
+        .blocked = signals_after(status, "\nSigBlk:"),
+        .caught = signals_after(status, "\nSigCgt:"),
+    };
 }

@@ -33,7 +33,17 @@ gboolean threads_is_in_transfer(pid_t pid, pid_t thread);
  * none. */
 pid_t threads_unstoppable(pid_t pid, gboolean *in_vfork);
 
-/* The signals for which THREAD has a handler; bit N - 1 is signal N. 0 if it has ended. */
-guint64 threads_caught(pid_t thread);
+/* The stack pointer of THREAD while it waits in system call *NUMBER; 0: it does not. */
+guint64 threads_waits_at(pid_t pid, pid_t thread, gint64 *number);
+
+/* Sets of signals of a thread; bit N - 1 is signal N. */
+typedef struct {
+    guint64 pending; /* sent to the thread itself */
+    guint64 blocked;
+    guint64 caught; /* with a handler */
+} ThreadSignals;
+
+/* Empty sets if it has ended. */
+ThreadSignals threads_signals(pid_t thread);
 
 #endif

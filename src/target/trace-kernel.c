@@ -115,7 +115,7 @@ linux_write(gpointer data, pid_t thread, guint64 address, const void *bytes, gsi
 static guint64
 linux_caught(gpointer data, pid_t thread)
 {
-    return threads_caught(thread);
+    return threads_signals(thread).caught;
 }
 
 static gboolean

@@ -41,6 +41,8 @@ typedef struct {
     gboolean skipped;  /* the next exit is that of a call that TRACEE_SKIP prevented */
     TraceeSystemCall call;
     gboolean suspended; /* the filter is suspended now */
+    guint64 permitted;  /* signals that the program handles meanwhile */
+    gint64 ask_at;      /* when to ask for them again */
 } Loan;
 
 struct _Traced {
@@ -62,6 +64,7 @@ struct _Traced {
 
 enum {
     MS = 1000,       /* microseconds of the kernel's clock in a millisecond */
+    AWAITED_MS = 20, /* between two questions for signals that the program must handle */
     STOP_MS = 100,   /* a thread that has not stopped by then is in an uninterruptible wait */
     BUSY_MS = 10000, /* or waits for a processor on a busy machine */
     SYSCALL_STOP = SIGTRAP | 0x80,
@@ -625,6 +628,41 @@ take_step(Traced *traced, const TracedCall *call, int *signal)
     }
 }
 
+/* No longer blocks the awaited signals: the program handles them as if they had interrupted the function. Not while its
+ * filter is suspended, which would not be in force for the handler. */
+static Came
+permit_awaited(Traced *traced, const TracedCall *call, Came came)
+{
+    Loan *loan = traced->loan;
+    const guint64 awaited = call->awaited != NULL && !loan->suspended ? call->awaited(call->data) : 0;
+    const guint64 permitted = loan->permitted | (awaited & ~loan->home.blocked);
+    if (permitted == loan->permitted)
+        return came;
+    if (came == CAME_NOTHING)
+        came = ask_to_stop(traced) ? await_asked(traced) : CAME_END;
+    if (came != CAME_STOP)
+        return came;
+    loan->permitted = permitted;
+    return traced->kernel->block(traced->data, traced->thread, everything_blocked() & ~permitted) ? CAME_STOP
+                                                                                                  : CAME_END;
+}
+
+static Came
+await_call(Traced *traced, const TracedCall *call)
+{
+    Loan *loan = traced->loan;
+    for (;;) {
+        Came came = await_stop(traced, MIN(call->until, loan->ask_at));
+        const gint64 now = now_of(traced);
+        if (came != CAME_END && now >= loan->ask_at) {
+            loan->ask_at = now + (gint64)AWAITED_MS * MS;
+            came = permit_awaited(traced, call, came);
+        }
+        if (came != CAME_NOTHING || now >= call->until)
+            return came;
+    }
+}
+
 TracedReturn
 traced_call(Traced *traced, const TracedCall *call, int *signal)
 {
@@ -633,10 +671,11 @@ traced_call(Traced *traced, const TracedCall *call, int *signal)
     g_return_val_if_fail(traced->loan != NULL && traced->stop != NULL, TRACED_LOST);
     if (!enter(traced, call->general))
         return lose(traced, errno);
+    traced->loan->ask_at = now_of(traced) + (gint64)AWAITED_MS * MS;
     for (*signal = 0;;) {
         if (!let_call_run(traced, *signal))
             return lose(traced, errno);
-        Came came = late ? await_asked(traced) : await_stop(traced, until);
+        Came came = late ? await_asked(traced) : await_call(traced, call);
         if (came == CAME_NOTHING && !late) {
             late = TRUE;
             if (!ask_to_stop(traced))

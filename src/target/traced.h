@@ -122,7 +122,11 @@ typedef enum {
 typedef struct {
     const GeneralRegisters *general;
     const TraceeWatch *watch; /* its functions may be NULL */
-    gint64 until;             /* of the kernel's clock */
+    /* Called with DATA from time to time until the function returns: the signals that the program must handle before it
+     * can. Others wait until the end of the loan. NULL: none. */
+    guint64 (*awaited)(gpointer data);
+    gpointer data;
+    gint64 until; /* of the kernel's clock */
     TracedPermit permit;
 } TracedCall;
 

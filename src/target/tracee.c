@@ -7,6 +7,7 @@
 #include "target/refusal.h"
 #include "target/remote-code.h"
 #include "target/safe-point.h"
+#include "target/suspension.h"
 #include "target/target.h"
 #include "target/threads.h"
 
@@ -308,6 +309,9 @@ borrow(Tracee *tracee, Traced *traced)
         return FALSE;
     tracee->point = safe_points_judge(tracee->points, tracee->thread, registers);
     tracee->point.waits |= traced_place(traced) == TRACED_AT_JOB_STOP;
+    if (tracee->point.verdict == SAFE_POINT_HERE &&
+        suspension_is_near(tracee->points, tracee->process.pid, tracee->thread))
+        tracee->point.verdict = SAFE_POINT_SUSPENDED;
     if (tracee->point.verdict != SAFE_POINT_HERE)
         return FALSE;
     tracee->scratch = (tracee->point.top - TRACEE_SCRATCH) & ~(guint64)0xf;
@@ -561,6 +565,17 @@ set_crashed(Tracee *tracee, int signal, GError **error)
     return FALSE;
 }
 
+/* A thread that stops the others, this one included, waits until this one handles its signal, and the others may hold
+ * a lock for which the call waits. */
+static guint64
+awaited_signals(gpointer data)
+{
+    Tracee *tracee = data;
+    const ThreadSignals signals = threads_signals(tracee->thread);
+    const guint64 awaited = signals.pending & signals.caught;
+    return awaited != 0 && suspension_is_in_force(tracee->points, tracee->process.pid, tracee->thread) ? awaited : 0;
+}
+
 static gboolean
 run(Tracee *tracee, const GeneralRegisters *general, TracedPermit permit, GError **error)
 {
@@ -568,6 +583,8 @@ run(Tracee *tracee, const GeneralRegisters *general, TracedPermit permit, GError
         .general = general,
         .permit = permit,
         .watch = &tracee->watch,
+        .awaited = awaited_signals,
+        .data = tracee,
         .until = tracee->calls_until,
     };
     int signal;

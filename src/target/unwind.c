@@ -55,6 +55,17 @@ unwind_begin(Unwind *unwind, const GeneralRegisters *general)
     unwind->work = CFI_WORK_MAX;
 }
 
+void
+unwind_begin_at(Unwind *unwind, guint64 pc, guint64 sp)
+{
+    memset(unwind->values, 0, sizeof(unwind->values));
+    unwind->values[REGISTERS_DWARF_SP] = sp;
+    unwind->pc = pc;
+    unwind->sp = sp;
+    unwind->interrupted = TRUE;
+    unwind->work = CFI_WORK_MAX;
+}
+
 /* Sets UNWIND's registers to the caller's. */
 static gboolean
 apply(Unwind *unwind, const CfiTable *table, const CfiRow *row, guint64 cfa)

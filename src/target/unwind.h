@@ -25,6 +25,9 @@ typedef struct {
 /* Sets *UNWIND to the frame of a thread with these registers. */
 void unwind_begin(Unwind *unwind, const GeneralRegisters *general);
 
+/* The same at PC, with the stack pointer SP; other registers are unknown. */
+void unwind_begin_at(Unwind *unwind, guint64 pc, guint64 sp);
+
 typedef enum {
     UNWIND_FRAME,   /* UNWIND is the caller's frame now */
     UNWIND_END,     /* no caller: the thread started here */

@@ -693,6 +693,18 @@ def exits(victim):
     return victim.process.wait(DEADLINE)
 
 
+@pytest.mark.parametrize("command", ["status", "stats", "attach"])
+def test_a_program_that_stops_its_threads(program, command):
+    """A suspended thread may hold a lock of jemalloc; a call in the thread that has suspended it would never return."""
+    victim = program("collector")
+    for _ in range(8 if command != "attach" else 3):
+        victim.ask(command, *([] if command == "attach" else ["--via=attach"]))
+        assert still_lives(victim)
+        if command == "attach":
+            victim.ask("detach")
+    assert exits(victim) == 0
+
+
 def test_a_detached_agent_makes_no_system_call(program):
     """A filter that is installed after it was detached would kill the program for one when it exits, and its children."""
     victim = program("filtered", "late")

@@ -871,6 +871,7 @@ typedef struct {
     gboolean asked;  /* the stop that was asked for comes, once */
     gboolean inside; /* a system call */
     guint waits;
+    guint64 blocked;
     gboolean detached;
     guint8 stack[STACK_SIZE];
 } Endless;
@@ -943,6 +944,7 @@ endless_write_general(gpointer data, pid_t thread, const GeneralRegisters *gener
 static gboolean
 endless_block(gpointer data, pid_t thread, guint64 signals)
 {
+    ((Endless *)data)->blocked = signals;
     return TRUE;
 }
 
@@ -988,6 +990,44 @@ static const TraceKernel endless_kernel = {
     .now = endless_now,
 };
 
+static guint64
+await_handled(gpointer data)
+{
+    guint *asked = data;
+    return ++*asked > 2 ? 1u << (HANDLED - 1) : 0;
+}
+
+/* A call that waits for a thread which the program has suspended, until this one handles a signal, too. */
+static void
+test_awaited_signals(void)
+{
+    static const guint64 arguments[REGISTERS_ARGUMENTS];
+    g_autofree Endless *endless = g_new0(Endless, 1);
+    endless->asked = TRUE;
+    endless->status = SYSCALL_TRAP;
+    g_autoptr(Traced) traced = traced_seize(&endless_kernel, endless, THREAD);
+    g_assert_cmpint(traced_stop(traced), ==, TRACED_STOPPED);
+    g_assert_true(traced_borrow(traced, STACK + STACK_SIZE - 8192, &code));
+    GeneralRegisters general = registers_call(traced_home(traced), traced_path(traced), &code, FUNCTION, arguments);
+    const TraceeWatch watch = {0};
+    guint asked = 0;
+    TracedCall call = {.general = &general, .watch = &watch, .until = endless->clock + 50000, .data = &asked};
+    int signal;
+    g_assert_cmpint(traced_call(traced, &call, &signal), ==, TRACED_LEFT);
+    g_assert_cmphex(endless->blocked >> (HANDLED - 1) & 1, ==, 1);
+
+    endless->asked = TRUE;
+    g_autoptr(Traced) again = traced_seize(&endless_kernel, endless, THREAD);
+    g_assert_cmpint(traced_stop(again), ==, TRACED_STOPPED);
+    g_assert_true(traced_borrow(again, STACK + STACK_SIZE - 8192, &code));
+    call.until = endless->clock + 500000;
+    call.awaited = await_handled;
+    g_assert_cmpint(traced_call(again, &call, &signal), ==, TRACED_LEFT);
+    g_assert_cmpuint(asked, >, 2);
+    g_assert_cmphex(endless->blocked >> (HANDLED - 1) & 1, ==, 0);
+    g_assert_cmphex(endless->blocked >> (SIGTERM - 1) & 1, ==, 1);
+}
+
 /* jemalloc spins with sched_yield() while another thread holds a lock: there is a stop to see whenever it is asked. */
 static void
 test_endless_system_calls(void)
@@ -1027,6 +1067,7 @@ main(int argc, char **argv)
 #if defined(__x86_64__)
     g_test_add_func("/traced/interleavings", test_interleavings);
     g_test_add_func("/traced/endless-system-calls", test_endless_system_calls);
+    g_test_add_func("/traced/awaited-signals", test_awaited_signals);
     g_test_add_func("/traced/endless-signals", test_endless_signals);
 #endif
     return g_test_run();
