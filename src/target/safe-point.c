@@ -14,6 +14,8 @@ enum {
     ROOM_GROWING = 32 * 1024,      /* bytes of a growing stack that must be mapped */
     SCANNED_MAX = 8 * 1024 * 1024, /* bytes; larger stacks are not examined */
     FRAMES_MAX = 256,
+    HANDLER_MAX = 256 * 1024, /* bytes above the stack pointer in which the frames of a handler begin */
+    HANDLERS_MAX = 8,         /* words that may begin one; a process could fill its stacks with them */
 };
 
 /* Code in which no thread may be. A process chooses how many such ranges it has, and a stack has a million words. */
@@ -387,13 +389,12 @@ walk(const Stack *stack, const Registers *registers)
     return found;
 }
 
-/* Of a thread at SP in MAPPING; NULL: not readable, or too large. */
+/* NULL: not readable. */
 static guint64 *
-read_stack(const SafePoints *points, const Mapping *mapping, guint64 sp)
+read_words(const SafePoints *points, guint64 address, gsize length)
 {
-    const gsize length = (gsize)(mapping->end - sp);
-    g_autofree guint64 *words = length <= SCANNED_MAX ? g_malloc(length) : NULL;
-    return words != NULL && remote_read(points->space->pid, sp, words, length) ? g_steal_pointer(&words) : NULL;
+    g_autofree guint64 *words = g_malloc(length);
+    return remote_read(points->space->pid, address, words, length) ? g_steal_pointer(&words) : NULL;
 }
 
 static SafePoint
@@ -404,7 +405,7 @@ judge_stack(const SafePoints *points, const Registers *registers, const Mapping 
     const guint64 start = registers_sp(&registers->general) & ~7ULL;
     if (mapping->end - start > SCANNED_MAX)
         return (SafePoint){.verdict = SAFE_POINT_OTHER_STACK, .address = start};
-    g_autofree guint64 *words = read_stack(points, mapping, start);
+    g_autofree guint64 *words = read_words(points, start, (gsize)(mapping->end - start));
     if (words == NULL)
         return moving;
     Stack stack = {.points = points, .words = words, .start = start, .end = mapping->end, .top = top};
@@ -515,14 +516,16 @@ safe_points_holds(SafePoints *points, guint64 sp)
 {
     const Mapping *mapping = address_space_find(points->space, sp);
     const guint64 start = sp & ~7ULL;
-    g_autofree guint64 *words = mapping != NULL ? read_stack(points, mapping, start) : NULL;
-    if (words == NULL)
-        return FALSE;
+    const gsize length = mapping != NULL ? (gsize)MIN(mapping->end - start, HANDLER_MAX) : 0;
+    g_autofree guint64 *words = length > 0 ? read_words(points, start, length) : NULL;
+    const Stack stack = {.points = points, .words = words, .start = start, .end = start + length};
+    guint handlers = 0;
     make_all_ready(points);
-    const Stack stack = {.points = points, .words = words, .start = start, .end = mapping->end, .top = mapping->end};
-    for (guint64 at = start; at + sizeof(guint64) <= stack.end; at += sizeof(guint64)) {
-        const SafePointVerdict verdict =
-            words[(at - start) / sizeof(guint64)] == points->back ? judge_interrupted(&stack, at) : SAFE_POINT_HERE;
+    for (gsize i = 0; words != NULL && i < length / sizeof(*words) && handlers < HANDLERS_MAX; i++) {
+        if (words[i] != points->back)
+            continue;
+        handlers++;
+        const SafePointVerdict verdict = judge_interrupted(&stack, start + i * sizeof(*words));
         if (verdict != SAFE_POINT_HERE && verdict != SAFE_POINT_IN_HANDLER)
             return TRUE;
     }
