@@ -5,7 +5,6 @@
 #include "cli/moment.h"
 #include "cli/progress.h"
 #include "cli/report-arguments.h"
-#include "cli/via.h"
 #include "cli/words.h"
 
 #include "export/clickhouse-schema.h"
@@ -35,7 +34,7 @@ typedef struct {
 
 static ReportArguments arguments = REPORT_ARGUMENTS_NONE;
 static Part now, before;
-static char *store_url, *service, *window, *keep, *cluster, *server_version;
+static char *store_url, *token_file, *ca_file, *service, *window, *keep, *cluster, *server_version;
 static gboolean sums, replicated;
 
 #define PART_ENTRIES(prefix, part, of, when)                                                                           \
@@ -59,6 +58,10 @@ static gboolean sums, replicated;
 
 static const GOptionEntry options[] = {
     {"store", 0, 0, G_OPTION_ARG_STRING, &store_url, "store to query (default: JESCOPE_STORE)", "URL"},
+    {"token-file", 0, 0, G_OPTION_ARG_FILENAME, &token_file,
+     "user and password for the store, in one line (default: JESCOPE_STORE_TOKEN_FILE)", "FILE"},
+    {"ca-file", 0, 0, G_OPTION_ARG_FILENAME, &ca_file,
+     "for clickhouse+https: trust these certificates, not the system's (default: JESCOPE_STORE_CA_FILE)", "FILE"},
     {"service", 0, 0, G_OPTION_ARG_STRING, &service, "trace: only of this service", "NAME"},
     PART_ENTRIES("", now, "only ", ""),
     {"window", 0, 0, G_OPTION_ARG_STRING, &window, "use the latest dump of each process within this time before (5m)",
@@ -71,8 +74,7 @@ static const GOptionEntry options[] = {
     {"replicated", 0, 0, G_OPTION_ARG_NONE, &replicated, "schema: replicated on the replicas of each shard", NULL},
     {"server-version", 0, 0, G_OPTION_ARG_STRING, &server_version,
      "schema: for this version of ClickHouse (default: of the store, or 18.16)", "VERSION"},
-    REPORT_SHAPE_ENTRIES REPORT_SELECT_ENTRIES ACCESS_OPTIONS,
-    {0},
+    REPORT_SHAPE_ENTRIES REPORT_SELECT_ENTRIES{0},
 };
 
 /* ---- options ---- */
@@ -84,16 +86,24 @@ table_form(void)
 }
 
 static const char *
-store_of_user(void)
+given_or(const char *given, const char *variable)
 {
-    return store_url != NULL ? store_url : g_getenv("JESCOPE_STORE");
+    return given != NULL ? given : g_getenv(variable);
 }
 
+static const char *
+store_of_user(void)
+{
+    return given_or(store_url, "JESCOPE_STORE");
+}
+
+/* The defaults are the store's own: JESCOPE_TOKEN_FILE has a token of another receiver, which the store must not get.
+ */
 static FleetStore *
 open_store(GError **error)
 {
-    const ClientAccess client = via_access();
-    const ExportAccess access = {.token_file = client.token_file, .ca_file = client.ca_file};
+    const ExportAccess access = {.token_file = given_or(token_file, "JESCOPE_STORE_TOKEN_FILE"),
+                                 .ca_file = given_or(ca_file, "JESCOPE_STORE_CA_FILE")};
     if (store_of_user() != NULL)
         return fleet_store_new(store_of_user(), &access, error);
     g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE,

@@ -58,7 +58,8 @@ gboolean via_set_file(const char *option, const char *value, gpointer unused, GE
 gboolean via_set_max_output(const char *option, const char *value, gpointer unused, GError **error);
 gboolean via_set_forced(const char *option, const char *value, gpointer unused, GError **error);
 
-/* The values of --token-file and --ca-file, else of the environment. */
+/* The values of --token-file and --ca-file, else of the environment: for targets that are URLs, and no other receiver.
+ */
 ClientAccess via_access(void);
 
 /* Opens the process or the URL NAME, by the requested way. */

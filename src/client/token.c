@@ -13,12 +13,18 @@ enum {
     TOKEN_FILE_MAX = 64 * 1024,
 };
 
+gboolean
+token_is_role(const char *word)
+{
+    return g_str_equal(word, "read") || g_str_equal(word, "control");
+}
+
 /* The token in LINE, "TOKEN" or, as in a token file of `jescope serve`, "ROLE TOKEN [NAME]"; NULL: there is none. */
 static char *
 token_in(const char *line)
 {
     g_auto(GStrv) words = g_strsplit_set(line, " \t\r", -1);
-    gboolean role = words[0] != NULL && (g_str_equal(words[0], "read") || g_str_equal(words[0], "control"));
+    gboolean role = words[0] != NULL && token_is_role(words[0]);
     const char *token = role ? words[1] : words[0];
     gboolean sound = token != NULL && token[0] != '\0' && token[0] != '#';
     for (const char *at = token; sound && *at != '\0'; at++)

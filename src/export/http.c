@@ -55,7 +55,9 @@ http_answer_clear(HttpAnswer *answer)
 
 /* ---- setting up ---- */
 
-/* Reads the two words of the line FORM from the file PATH. */
+/* Reads the two words of the line FORM from the file PATH. A line "ROLE TOKEN" has as many, but is for another
+ * receiver.
+ */
 static GStrv
 read_pair(const char *path, const char *form, GError **error)
 {
@@ -63,9 +65,16 @@ read_pair(const char *path, const char *form, GError **error)
     if (text == NULL)
         return NULL;
     g_auto(GStrv) words = g_strsplit_set(g_strstrip(text), " \t\r\n", -1);
-    if (g_strv_length(words) == 2 && words[0][0] != '\0' && words[1][0] != '\0')
+    if (g_strv_length(words) != 2 || words[0][0] == '\0' || words[1][0] == '\0')
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_DESTINATION, "the token file %s must have one line, %s", path,
+                    form);
+    else if (token_is_role(words[0]))
+        g_set_error(
+            error, EXPORT_ERROR, EXPORT_ERROR_DESTINATION,
+            "the token file %s has a token of 'jescope serve' with the role '%s'; give a file with one line, %s", path,
+            words[0], form);
+    else
         return g_steal_pointer(&words);
-    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_DESTINATION, "the token file %s must have one line, %s", path, form);
     return NULL;
 }
 

@@ -372,6 +372,40 @@ def test_a_password(releases, tmp_path):
         assert "status" in fleet.run("fleet", "services", f"--token-file={token}", status=1).stderr
 
 
+@pytest.fixture
+def asked():
+    """A store that refuses every question; asked(WORDS..., VARIABLES...) is what it was sent as Authorization, and the messages."""
+    store = receivers.Receiver(check=lambda request: (401, {}))
+
+    def ask(*words, **variables):
+        store.requests.clear()
+        done = subprocess.run([str(word) for word in (JESCOPE, *words, f"clickhouse://127.0.0.1:{store.port}/jescope")], text=True,
+                              capture_output=True, timeout=DEADLINE, env=os.environ | {"LC_ALL": "C.UTF-8"} | variables, check=False)
+        return [request.headers["Authorization"] for request in store.requests], done.stderr
+
+    yield ask
+    store.stop()
+
+
+def write_private(path, text):
+    path.write_text(text)
+    path.chmod(0o600)
+    return str(path)
+
+
+def test_the_store_gets_no_token_of_another_receiver(asked, tmp_path):
+    """A token of `serve` looks like a user and a password."""
+    token = write_private(tmp_path / "token", "control a-token-of-the-server\n")
+    own = write_private(tmp_path / "store", "reader secret\n")
+    fleet = ("fleet", "services", "--store")
+    assert asked(*fleet, JESCOPE_TOKEN_FILE=token) == ([None], asked(*fleet)[1])
+    assert asked(*fleet, JESCOPE_TOKEN_FILE=token, JESCOPE_STORE_TOKEN_FILE=own)[0] == ["Basic cmVhZGVyOnNlY3JldA=="]
+    for words, variables in ((fleet, {"JESCOPE_STORE_TOKEN_FILE": token}), ((*fleet[:2], f"--token-file={token}", "--store"), {}),
+                             (("push", DUMPS / "5.3.0-heap-lg19.heap.gz", f"--queue={tmp_path / 'queue'}", f"--token-file={token}", "--to"), {})):
+        sent, told = asked(*words, **variables)
+        assert sent == [] and "has a token of 'jescope serve'" in told and "a-token-of-the-server" not in told, told
+
+
 def test_a_store_that_is_not_there(fleet):
     done = fleet.run("fleet", "services", f"--store=clickhouse://127.0.0.1:{clickhouse.free_port()}/jescope", status=1)
     assert done.stderr.startswith("jescope: ")
