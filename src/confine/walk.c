@@ -26,9 +26,9 @@ step_to(Walk *walk, int next)
 }
 
 static int
-start_at(Walk *walk, const char *directory)
+start_at(Walk *walk, int base, const char *directory)
 {
-    return step_to(walk, open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC));
+    return step_to(walk, openat(base, directory, O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 /* Removes and returns the first component of the rest, to be freed; NULL if the rest is empty. */
@@ -72,7 +72,7 @@ follow_link(Walk *walk, int link, uid_t owner)
     char *rest = g_strdup_printf("%.*s%s", (int)length, text, walk->rest);
     g_free(walk->rest);
     walk->rest = rest;
-    return text[0] == '/' ? start_at(walk, "/") : 0;
+    return text[0] == '/' ? start_at(walk, AT_FDCWD, "/") : 0;
 }
 
 gboolean
@@ -119,11 +119,12 @@ make_directory(const Walk *walk, const char *component)
     return mkdirat(walk->at, component, S_IRWXU) == 0 || errno == EEXIST ? 0 : errno;
 }
 
-int
-walk_to(Walk *walk, const char *path, WalkMissing missing)
+/* A relative PATH begins at BASE, a directory or AT_FDCWD. */
+static int
+walk_from(Walk *walk, int base, const char *path, WalkMissing missing)
 {
     *walk = (Walk){.at = -1, .rest = g_strdup(path)};
-    int code = path[0] == '\0' ? ENOENT : start_at(walk, path[0] == '/' ? "/" : ".");
+    int code = path[0] == '\0' ? ENOENT : start_at(walk, base, path[0] == '/' ? "/" : ".");
     while (code == 0) {
         g_autofree char *component = take_component(walk);
         if (component == NULL)
@@ -134,6 +135,12 @@ walk_to(Walk *walk, const char *path, WalkMissing missing)
     }
     g_clear_pointer(&walk->rest, g_free);
     return code;
+}
+
+int
+walk_to(Walk *walk, const char *path, WalkMissing missing)
+{
+    return walk_from(walk, AT_FDCWD, path, missing);
 }
 
 /* Whether a program answers for the file system of this mount (FUSE), or may, since it is in another namespace. */
@@ -168,7 +175,7 @@ walk_is_decided_by_us(const char *path)
 {
     Walk walk = {.at = -1, .rest = g_strdup(path)};
     gboolean shared = TRUE;
-    int code = start_at(&walk, path[0] == '/' ? "/" : ".");
+    int code = start_at(&walk, AT_FDCWD, path[0] == '/' ? "/" : ".");
     while (code == 0 && is_ours(&walk, &shared)) {
         g_autofree char *component = take_component(&walk);
         if (component == NULL)
@@ -197,11 +204,11 @@ set_refused(int code)
 }
 
 int
-walk_open_directory(const char *path, WalkMissing missing)
+walk_open_directory_at(int base, const char *path, WalkMissing missing)
 {
     Walk walk;
     struct stat status;
-    int code = walk_to(&walk, path, missing);
+    int code = walk_from(&walk, base, path, missing);
     if (code == 0 && walk.led)
         code = EREMOTE;
     if (code == 0 && (fstat(walk.at, &status) != 0 || !S_ISDIR(status.st_mode)))
@@ -210,6 +217,12 @@ walk_open_directory(const char *path, WalkMissing missing)
         return walk.at;
     walk_end(&walk);
     return set_refused(code);
+}
+
+int
+walk_open_directory(const char *path, WalkMissing missing)
+{
+    return walk_open_directory_at(AT_FDCWD, path, missing);
 }
 
 const char *

@@ -39,6 +39,9 @@ gboolean walk_is_decided_by_us(const char *path);
 /* The directory PATH, to write to (O_PATH); -1 with errno, which is EREMOTE if a link of another user leads there. */
 int walk_open_directory(const char *path, WalkMissing missing);
 
+/* The same, where a relative PATH begins at the directory BASE. */
+int walk_open_directory_at(int base, const char *path, WalkMissing missing);
+
 /* g_strerror() of these. */
 const char *walk_strerror(int code);
 

@@ -7,6 +7,8 @@
 #include "source/durable.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 static gpointer new (const Destination *destination, GError **error)
@@ -15,26 +17,37 @@ static gpointer new (const Destination *destination, GError **error)
     return destination_check_settings(destination, none, error) ? g_strdup(destination->base) : NULL;
 }
 
+/* The directory of a batch's files, below DIRECTORY, which is checked each time: push runs for months. -1 with ERROR.
+ */
+static int
+open_place(const char *directory, const char *below, GError **error)
+{
+    const int base = own_directory_open(AT_FDCWD, directory, "directory", error);
+    if (base < 0)
+        return -1;
+    const int place = walk_open_directory_at(base, below, WALK_MAKES_DIRECTORIES);
+    if (place < 0)
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "cannot create %s in %s: %s", below, directory,
+                    walk_strerror(errno));
+    close(base);
+    return place;
+}
+
 static gboolean
 store(const char *directory, const Batch *batch, ExportReply *reply, GError **error)
 {
-    g_autofree char *path = stored_path(batch), *base = g_build_filename(directory, path, NULL);
-    g_autofree char *heap = g_strconcat(base, STORED_HEAP, NULL), *json = g_strconcat(base, STORED_DOCUMENT, NULL);
-    g_autofree char *parent = g_path_get_dirname(base);
+    g_autofree char *path = stored_path(batch), *below = g_path_get_dirname(path), *name = g_path_get_basename(path);
+    g_autofree char *heap = g_strconcat(name, STORED_HEAP, NULL), *json = g_strconcat(name, STORED_DOCUMENT, NULL);
     g_autofree char *document = stored_document(batch);
-    if (!own_directory_make(directory, "directory", error))
+    const int place = open_place(directory, below, error);
+    if (place < 0)
         return FALSE;
-    const int made = walk_open_directory(parent, WALK_MAKES_DIRECTORIES);
-    if (made < 0) {
-        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "cannot create %s: %s", parent, walk_strerror(errno));
-        return FALSE;
-    }
-    close(made);
-    if (!durable_write(heap, batch->heap, batch->heap_size, error) ||
-        !durable_write(json, document, strlen(document), error))
-        return FALSE;
-    reply->bytes += batch->heap_size + strlen(document);
-    return TRUE;
+    const gboolean stored = durable_write_at(place, heap, batch->heap, batch->heap_size, error) &&
+                            durable_write_at(place, json, document, strlen(document), error);
+    close(place);
+    if (stored)
+        reply->bytes += batch->heap_size + strlen(document);
+    return stored;
 }
 
 static ExportOutcome

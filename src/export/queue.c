@@ -7,6 +7,7 @@
 #include "export/sink.h"
 #include "source/durable.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -18,12 +19,15 @@ enum {
     PLACE_DIGITS = 16,
 };
 
-static const char suffix[] = ".batch", group[] = "queue";
+#define NUMBER_MAX ((guint64)G_MAXINT64) /* of an entry; no queue reaches it */
+
+static const char suffix[] = ".batch", group[] = "queue", state_name[] = "state";
 static const char *const end_names[QUEUE_ENDS] = {"sent", "dropped", "refused", "damaged"};
 
 struct Queue {
     GMutex mutex;
-    char *directory;
+    char *directory; /* for messages */
+    int place;       /* the directory: another one may have its path by now */
     guint64 max_bytes;
     int lock;    /* the file "lock": held while the queue is read or changed */
     int sending; /* the file "sender", locked while this process is the sender; else -1 */
@@ -48,9 +52,10 @@ state_clear(State *state)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(State, state_clear)
 
 static gboolean
-set_failed(GError **error, const char *what, const char *path)
+set_failed(const Queue *queue, const char *name, GError **error)
 {
-    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "cannot %s %s: %s", what, path, g_strerror(errno));
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "cannot open %s/%s: %s", queue->directory, name,
+                g_strerror(errno));
     return FALSE;
 }
 
@@ -58,40 +63,74 @@ set_failed(GError **error, const char *what, const char *path)
 
 /* NUMBER-ACCOUNT.batch; without an account, as in earlier versions, NUMBER.batch. */
 static char *
-path_of(const Queue *queue, const Evictable *entry)
+name_of(const Evictable *entry)
 {
     g_autofree char *account =
         entry->account != QUEUE_ACCOUNT_UNKNOWN ? g_strdup_printf("-%" G_GUINT64_FORMAT, entry->account) : g_strdup("");
-    return g_strdup_printf("%s/%020" G_GUINT64_FORMAT "%s%s", queue->directory, entry->number, account, suffix);
+    return g_strdup_printf("%020" G_GUINT64_FORMAT "%s%s", entry->number, account, suffix);
 }
 
 static int
 open_lock(const Queue *queue, const char *name, GError **error)
 {
-    g_autofree char *path = g_build_filename(queue->directory, name, NULL);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = openat(queue->place, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        set_failed(error, "open", path);
+        set_failed(queue, name, error);
     return fd;
+}
+
+/* The content of a file, which must be a regular one: others would be waited for. NULL if it cannot be read. */
+static GBytes *
+read_file(const Queue *queue, const char *name)
+{
+    struct stat st;
+    int fd = openat(queue->place, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return NULL;
+    gboolean regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    g_autoptr(GMappedFile) mapped = regular ? g_mapped_file_new_from_fd(fd, FALSE, NULL) : NULL;
+    close(fd);
+    return mapped != NULL ? g_mapped_file_get_bytes(mapped) : NULL;
+}
+
+/* The note names the queue; writing it durably also syncs the directory. */
+static gboolean
+write_note(int root, const char *place, const char *url, GError **error)
+{
+    g_autofree char *name = g_strconcat(place, ".url", NULL), *line = g_strconcat(url, "\n", NULL);
+    return faccessat(root, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
+           durable_write_at(root, name, line, strlen(line), error);
+}
+
+/* The directory of the queue, checked; -1 with ERROR. */
+static int
+open_place(const char *root, const char *place, const char *url, GError **error)
+{
+    const int above = own_directory_open(AT_FDCWD, root, "--queue", error);
+    if (above < 0)
+        return -1;
+    int opened = own_directory_open(above, place, "--queue", error);
+    if (opened >= 0 && !write_note(above, place, url, error)) {
+        close(opened);
+        opened = -1;
+    }
+    close(above);
+    return opened;
 }
 
 Queue *
 queue_open(const char *root, const char *url, guint64 max_bytes, GError **error)
 {
     g_autofree char *digest = g_compute_checksum_for_string(G_CHECKSUM_SHA256, url, -1);
-    g_autofree char *place = g_strndup(digest, PLACE_DIGITS), *note = g_strconcat(root, "/", place, ".url", NULL);
-    g_autofree char *line = g_strconcat(url, "\n", NULL);
+    g_autofree char *place = g_strndup(digest, PLACE_DIGITS);
     g_autoptr(Queue) queue = g_new0(Queue, 1);
     g_mutex_init(&queue->mutex);
     queue->directory = g_build_filename(root, place, NULL);
     queue->max_bytes = max_bytes;
-    queue->lock = queue->sending = -1;
-    if (!own_directory_make(root, "--queue", error) || !own_directory_make(queue->directory, "--queue", error))
-        return NULL;
-    /* The note names the queue; writing it durably also syncs the directory. */
-    if (!g_file_test(note, G_FILE_TEST_EXISTS) && !durable_write(note, line, strlen(line), error))
-        return NULL;
-    queue->lock = open_lock(queue, "lock", error);
+    queue->place = queue->lock = queue->sending = -1;
+    queue->place = open_place(root, place, url, error);
+    if (queue->place >= 0)
+        queue->lock = open_lock(queue, "lock", error);
     return queue->lock >= 0 ? g_steal_pointer(&queue) : NULL;
 }
 
@@ -102,6 +141,8 @@ queue_close(Queue *queue)
         close(queue->lock);
     if (queue->sending >= 0)
         close(queue->sending);
+    if (queue->place >= 0)
+        close(queue->place);
     g_mutex_clear(&queue->mutex);
     g_free(queue->directory);
     g_free(queue);
@@ -139,12 +180,14 @@ queue_begin_sending(Queue *queue, GError **error)
 
 /* ---- the state ---- */
 
-static void
-read_counters(const Queue *queue, State *state)
+/* FALSE if no queue can have reached the numbers: the next entries would have names that are not read again. */
+static gboolean
+read_counters(const Queue *queue, State *state, GError **error)
 {
     g_autoptr(GKeyFile) file = g_key_file_new();
-    g_autofree char *path = g_build_filename(queue->directory, "state", NULL);
-    g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, NULL);
+    g_autoptr(GBytes) text = read_file(queue, state_name);
+    if (text != NULL)
+        g_key_file_load_from_bytes(file, text, G_KEY_FILE_NONE, NULL);
     state->first = g_key_file_get_uint64(file, group, "first", NULL);
     state->next = g_key_file_get_uint64(file, group, "next", NULL);
     g_auto(GStrv) removed = g_key_file_get_string_list(file, group, "removed", NULL, NULL);
@@ -154,13 +197,18 @@ read_counters(const Queue *queue, State *state)
     }
     for (guint i = 0; i < QUEUE_ENDS; i++)
         state->ends[i] = g_key_file_get_uint64(file, group, end_names[i], NULL);
+    if (state->first <= NUMBER_MAX && state->next <= NUMBER_MAX)
+        return TRUE;
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE,
+                "the file %s/%s is damaged; remove it, and what waits in the queue is sent, perhaps again",
+                queue->directory, state_name);
+    return FALSE;
 }
 
 static gboolean
 write_counters(const Queue *queue, const State *state, GError **error)
 {
     g_autoptr(GKeyFile) file = g_key_file_new();
-    g_autofree char *path = g_build_filename(queue->directory, "state", NULL);
     g_autoptr(GString) removed = g_string_new(NULL);
     gsize length;
     for (guint i = 0; i < state->removed->len; i++)
@@ -171,7 +219,7 @@ write_counters(const Queue *queue, const State *state, GError **error)
     for (guint i = 0; i < QUEUE_ENDS; i++)
         g_key_file_set_uint64(file, group, end_names[i], state->ends[i]);
     g_autofree char *text = g_key_file_to_data(file, &length, NULL);
-    return durable_write(path, text, length, error);
+    return durable_write_at(queue->place, state_name, text, length, error);
 }
 
 static gint
@@ -187,7 +235,7 @@ by_number(gconstpointer a, gconstpointer b)
     return ascending(&((const Evictable *)a)->number, &((const Evictable *)b)->number);
 }
 
-/* Parses the file name of an entry (path_of()); FALSE if it is not one. */
+/* Parses the file name of an entry (name_of()); FALSE if it is not one. */
 static gboolean
 parse_name(const char *name, Evictable *entry)
 {
@@ -201,7 +249,7 @@ parse_name(const char *name, Evictable *entry)
         if (!g_ascii_string_to_unsigned(dash + 1, 10, 0, QUEUE_ACCOUNT_UNKNOWN - 1, &entry->account, NULL))
             return FALSE;
     }
-    return g_ascii_string_to_unsigned(digits, 10, 1, G_MAXUINT64 - 1, &entry->number, NULL);
+    return g_ascii_string_to_unsigned(digits, 10, 1, NUMBER_MAX, &entry->number, NULL);
 }
 
 static gboolean
@@ -214,13 +262,12 @@ is_gone(const State *state, guint64 number)
 static void
 see_file(const Queue *queue, State *state, const char *name)
 {
-    g_autofree char *path = g_build_filename(queue->directory, name, NULL);
     Evictable entry = {0};
     struct stat st;
     gboolean is_entry = parse_name(name, &entry);
     if (g_str_has_suffix(name, DURABLE_UNFINISHED) || (is_entry && is_gone(state, entry.number))) {
-        unlink(path);
-    } else if (is_entry && lstat(path, &st) == 0) {
+        unlinkat(queue->place, name, 0);
+    } else if (is_entry && fstatat(queue->place, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
         entry.bytes = (guint64)st.st_size;
         state->bytes += entry.bytes;
         g_array_append_val(state->waiting, entry);
@@ -228,20 +275,30 @@ see_file(const Queue *queue, State *state, const char *name)
 }
 
 static gboolean
-read_state(const Queue *queue, State *state, GError **error)
+list_files(const Queue *queue, State *state, GError **error)
 {
-    g_autoptr(GError) cause = NULL;
-    g_autoptr(GDir) directory = g_dir_open(queue->directory, 0, &cause);
-    const char *name;
-    *state = (State){.waiting = g_array_new(FALSE, FALSE, sizeof(Evictable)),
-                     .removed = g_array_new(FALSE, FALSE, sizeof(guint64))};
+    const struct dirent *file;
+    int fd = openat(queue->place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
     if (directory == NULL) {
-        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "%s", cause->message);
+        set_failed(queue, "", error);
+        if (fd >= 0)
+            close(fd);
         return FALSE;
     }
-    read_counters(queue, state);
-    while ((name = g_dir_read_name(directory)) != NULL)
-        see_file(queue, state, name);
+    while ((file = readdir(directory)) != NULL)
+        see_file(queue, state, file->d_name);
+    closedir(directory);
+    return TRUE;
+}
+
+static gboolean
+read_state(const Queue *queue, State *state, GError **error)
+{
+    *state = (State){.waiting = g_array_new(FALSE, FALSE, sizeof(Evictable)),
+                     .removed = g_array_new(FALSE, FALSE, sizeof(guint64))};
+    if (!read_counters(queue, state, error) || !list_files(queue, state, error))
+        return FALSE;
     g_array_sort(state->waiting, by_number);
     return TRUE;
 }
@@ -293,9 +350,9 @@ end_marked(const Queue *queue, State *state, QueueEnd end, GError **error)
         return FALSE;
     for (guint i = 0; i < state->waiting->len; i++) {
         const Evictable *entry = held_at(state, i);
-        g_autofree char *path = entry->leaves ? path_of(queue, entry) : NULL;
-        if (path != NULL)
-            unlink(path);
+        g_autofree char *name = entry->leaves ? name_of(entry) : NULL;
+        if (name != NULL)
+            unlinkat(queue->place, name, 0);
     }
     return TRUE;
 }
@@ -317,10 +374,14 @@ make_room(const Queue *queue, State *state, const Evictable *added, GError **err
 static gboolean
 add_file(const Queue *queue, const Evictable *entry, GBytes *file, GError **error)
 {
-    g_autofree char *path = path_of(queue, entry);
+    g_autofree char *name = name_of(entry);
     gsize size;
     gconstpointer bytes = g_bytes_get_data(file, &size);
-    return durable_write(path, bytes, size, error);
+    if (entry->number <= NUMBER_MAX)
+        return durable_write_at(queue->place, name, bytes, size, error);
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "the queue %s has no more numbers; remove it",
+                queue->directory);
+    return FALSE;
 }
 
 gboolean
@@ -356,9 +417,8 @@ queue_entry_free(QueueEntry *entry)
 static QueueEntry *
 read_entry(const Queue *queue, const Evictable *held)
 {
-    g_autofree char *path = path_of(queue, held);
-    g_autoptr(GMappedFile) mapped = g_mapped_file_new(path, FALSE, NULL);
-    g_autoptr(GBytes) file = mapped != NULL ? g_mapped_file_get_bytes(mapped) : NULL;
+    g_autofree char *name = name_of(held);
+    g_autoptr(GBytes) file = read_file(queue, name);
     QueueEntry *entry = g_new(QueueEntry, 1);
     *entry = (QueueEntry){held->number, file != NULL ? record_unwrap(file, NULL) : NULL};
     return entry;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/durable.h"
 
+#include "confine/walk.h"
 #include "wire/transfer.h"
 
 #include <errno.h>
@@ -9,10 +10,9 @@
 #include <unistd.h>
 
 static gboolean
-sync_directory(const char *path)
+sync_directory(int directory)
 {
-    g_autofree char *directory = g_path_get_dirname(path);
-    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     gboolean synced = fd >= 0 && fsync(fd) == 0;
     int saved = errno;
     if (fd >= 0)
@@ -35,48 +35,82 @@ write_content(int fd, const Content *content)
     return written && fdatasync(fd) == 0;
 }
 
-/* Writes a file with CONTENT and syncs it; returns its name, or NULL with errno. */
+/* Writes a file in DIRECTORY with CONTENT and syncs it; returns its name, or NULL with errno. */
 static char *
-write_beside(const char *path, const Content *content)
+write_beside(int directory, const char *name, const Content *content)
 {
     static gint number;
-    g_autofree char *name =
-        g_strdup_printf("%s.%d-%d" DURABLE_UNFINISHED, path, (int)getpid(), g_atomic_int_add(&number, 1));
-    unlink(name); /* of an earlier process with this pid, or another user's second name of a file of ours */
-    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    g_autofree char *made =
+        g_strdup_printf("%s.%d-%d" DURABLE_UNFINISHED, name, (int)getpid(), g_atomic_int_add(&number, 1));
+    /* Of an earlier process with this pid, or another user's second name of a file of ours. */
+    unlinkat(directory, made, 0);
+    int fd = openat(directory, made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return NULL;
     gboolean written = write_content(fd, content);
     int saved = errno;
     if (close(fd) == 0 && written)
-        return g_steal_pointer(&name);
+        return g_steal_pointer(&made);
     saved = written ? errno : saved;
-    unlink(name);
+    unlinkat(directory, made, 0);
     errno = saved;
     return NULL;
 }
 
+/* FALSE with errno. */
 static gboolean
-replace(const char *path, const Content *content, GError **error)
+replace(int directory, const char *name, const Content *content)
 {
-    g_autofree char *name = write_beside(path, content);
-    if (name != NULL && rename(name, path) == 0 && sync_directory(path))
+    g_autofree char *made = write_beside(directory, name, content);
+    if (made != NULL && renameat(directory, made, directory, name) == 0 && sync_directory(directory))
         return TRUE;
     int code = errno;
-    g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(code), "cannot write %s: %s", path, g_strerror(code));
-    if (name != NULL)
-        unlink(name);
+    if (made != NULL)
+        unlinkat(directory, made, 0);
+    errno = code;
     return FALSE;
+}
+
+static gboolean
+set_failed(GError **error, const char *path)
+{
+    int code = errno;
+    g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(code), "cannot write %s: %s", path, g_strerror(code));
+    return FALSE;
+}
+
+static gboolean
+replace_path(const char *path, const Content *content, GError **error)
+{
+    g_autofree char *parent = g_path_get_dirname(path), *name = g_path_get_basename(path);
+    const int directory = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return set_failed(error, path);
+    const gboolean replaced = replace(directory, name, content) || set_failed(error, path);
+    close(directory);
+    return replaced;
 }
 
 gboolean
 durable_write(const char *path, gconstpointer bytes, gsize size, GError **error)
 {
-    return replace(path, &(Content){bytes, size, -1}, error);
+    return replace_path(path, &(Content){bytes, size, -1}, error);
 }
 
 gboolean
 durable_copy(const char *path, int descriptor, GError **error)
 {
-    return replace(path, &(Content){.descriptor = descriptor}, error);
+    return replace_path(path, &(Content){.descriptor = descriptor}, error);
+}
+
+gboolean
+durable_write_at(int directory, const char *name, gconstpointer bytes, gsize size, GError **error)
+{
+    if (replace(directory, name, &(Content){bytes, size, -1}))
+        return TRUE;
+    int code = errno;
+    g_autofree char *place = walk_name(directory);
+    g_autofree char *path = g_build_filename(place != NULL ? place : "", name, NULL);
+    errno = code;
+    return set_failed(error, path);
 }

@@ -12,7 +12,10 @@
  * 0600. FALSE with G_FILE_ERROR: PATH is unchanged. Any number of threads and processes may write the same PATH. */
 gboolean durable_write(const char *path, gconstpointer bytes, gsize size, GError **error);
 
-/* The same with the whole content of DESCRIPTOR. */
+/* The same for the file NAME of the open DIRECTORY (O_PATH suffices), whatever its path names by then. */
+gboolean durable_write_at(int directory, const char *name, gconstpointer bytes, gsize size, GError **error);
+
+/* durable_write() with the whole content of DESCRIPTOR. */
 gboolean durable_copy(const char *path, int descriptor, GError **error);
 
 #endif

@@ -105,6 +105,33 @@ test_links_of_proc(void)
     g_assert_no_errno(rmdir(folder));
 }
 
+/* Where it is by now, and not what its path names. */
+static void
+test_at_an_open_directory(void)
+{
+    struct stat one, other;
+    g_autofree char *folder = g_dir_make_tmp("jescope-test-XXXXXX", NULL);
+    g_assert_no_errno(chdir(folder));
+    g_assert_no_errno(mkdir("place", 0755));
+    g_assert_no_errno(mkdir("elsewhere", 0755));
+    const int base = walk_open_directory("place", WALK_FAILS);
+    g_assert_no_errno(base);
+    g_assert_no_errno(rename("place", "moved"));
+    g_assert_no_errno(symlink("elsewhere", "place"));
+    const int fd = walk_open_directory_at(base, "new/newer", WALK_MAKES_DIRECTORIES);
+    g_assert_no_errno(fd);
+    g_assert_no_errno(fstat(fd, &one));
+    g_assert_no_errno(stat("moved/new/newer", &other));
+    g_assert_cmpuint(one.st_ino, ==, other.st_ino);
+    close(fd);
+    close(base);
+    static const char *const made[] = {"moved/new/newer", "moved/new", "moved", "elsewhere", "place"};
+    for (gsize i = 0; i < G_N_ELEMENTS(made); i++)
+        g_assert_no_errno(remove(made[i]));
+    g_assert_no_errno(chdir("/"));
+    g_assert_no_errno(rmdir(folder));
+}
+
 /* Where others decide, a command is supervised. */
 static void
 test_decided_by_us(void)
@@ -141,6 +168,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/walk/to-write", test_to_write);
     g_test_add_func("/walk/links-of-proc", test_links_of_proc);
+    g_test_add_func("/walk/at-an-open-directory", test_at_an_open_directory);
     g_test_add_func("/walk/decided-by-us", test_decided_by_us);
     return g_test_run();
 }

@@ -115,12 +115,20 @@ by_name(gconstpointer a, gconstpointer b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* The directory of the queue's files; to be freed. */
+static char *
+place_of(const Fixture *fixture)
+{
+    g_autofree char *digest = g_compute_checksum_for_string(G_CHECKSUM_SHA256, url, -1);
+    g_autofree char *place = g_strndup(digest, 16);
+    return g_build_filename(fixture->root, place, NULL);
+}
+
 /* The files of entries, in order. */
 static GPtrArray *
 files_of(const Fixture *fixture)
 {
-    g_autofree char *digest = g_compute_checksum_for_string(G_CHECKSUM_SHA256, url, -1);
-    g_autofree char *place = g_strndup(digest, 16), *path = g_build_filename(fixture->root, place, NULL);
+    g_autofree char *path = place_of(fixture);
     g_autoptr(GDir) directory = g_dir_open(path, 0, NULL);
     GPtrArray *files = g_ptr_array_new_with_free_func(g_free);
     const char *name;
@@ -475,6 +483,94 @@ test_directory_of_others(Fixture *fixture, gconstpointer data)
     queue_close(open_queue(fixture, BOUND));
 }
 
+static guint
+count_files(const char *path)
+{
+    g_autoptr(GDir) directory = g_dir_open(path, 0, NULL);
+    guint n = 0;
+    while (g_dir_read_name(directory) != NULL)
+        n++;
+    return n;
+}
+
+/* By the owner of the directory above, while the queue is open: it goes on with its own files. */
+static void
+test_exchanged_meanwhile(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(Queue) queue = open_queue(fixture, BOUND);
+    g_autofree char *place = place_of(fixture), *moved = g_strconcat(fixture->root, ".moved", NULL);
+    g_autofree char *planted = g_build_filename(place, "00000000000000000077.batch", NULL);
+    add(queue, "one");
+    g_autoptr(GPtrArray) files = files_of(fixture);
+    g_autofree char *batch = NULL;
+    gsize size;
+    g_assert_true(g_file_get_contents(files->pdata[0], &batch, &size, NULL));
+    g_assert_no_errno(rename(fixture->root, moved));
+    g_assert_no_errno(g_mkdir_with_parents(place, 0700));
+    g_assert_true(g_file_set_contents(planted, batch, (gssize)size, NULL));
+    assert_waiting(queue, "one");
+    add(queue, "two");
+    assert_waiting(queue, "one|two");
+    g_assert_true(queue_begin_sending(queue, NULL));
+    g_assert_true(queue_settle(queue, G_MAXUINT64, QUEUE_SENT, NULL));
+    g_assert_cmpuint(figures_of(queue).sent, ==, 2);
+    g_assert_cmpuint(count_files(place), ==, 1);
+    g_assert_true(g_file_test(planted, G_FILE_TEST_EXISTS));
+    remove_all(moved);
+}
+
+/* They would be waited for, or are elsewhere. */
+static void
+test_no_regular_files(Fixture *fixture, gconstpointer data)
+{
+    enum { DEADLINE_S = 30 };
+    g_autofree char *place = place_of(fixture), *state = g_build_filename(place, "state", NULL);
+    g_autofree char *fifo = g_build_filename(place, "00000000000000000001-0.batch", NULL);
+    g_autofree char *link = g_build_filename(place, "00000000000000000002-0.batch", NULL);
+    g_autoptr(Queue) queue = open_queue(fixture, BOUND);
+    alarm(DEADLINE_S);
+    g_assert_no_errno(mkfifo(fifo, 0600));
+    g_assert_no_errno(mkfifo(state, 0600));
+    g_assert_no_errno(symlink("00000000000000000003-5002.batch", link));
+    add(queue, "three");
+    for (guint64 number = 1; number <= 2; number++) {
+        assert_waiting(queue, "damaged");
+        g_assert_cmpuint(first_number(queue), ==, number);
+        g_assert_true(queue_settle(queue, number, QUEUE_DAMAGED, NULL));
+    }
+    alarm(0);
+    assert_waiting(queue, "three");
+    g_assert_cmpuint(figures_of(queue).damaged, ==, 2);
+}
+
+/* Numbers that no queue reaches: what is added would never be found again. */
+static void
+test_damaged_state(Fixture *fixture, gconstpointer data)
+{
+    static const char *const states[] = {"[queue]\nfirst=18446744073709551615\nnext=1\n",
+                                         "[queue]\nfirst=1\nnext=18446744073709551615\n",
+                                         "[queue]\nfirst=1\nnext=9223372036854775808\n"};
+    g_autofree char *place = place_of(fixture), *state = g_build_filename(place, "state", NULL);
+    g_autofree char *last = g_build_filename(place, "9223372036854775807-0.batch", NULL);
+    g_autoptr(Queue) queue = open_queue(fixture, BOUND);
+    g_autoptr(GBytes) content = g_bytes_new_static("two", 3);
+    add(queue, "one");
+    for (gsize i = 0; i < G_N_ELEMENTS(states); i++) {
+        g_autoptr(GError) error = NULL;
+        g_assert_true(g_file_set_contents(state, states[i], -1, NULL));
+        g_assert_false(queue_add(queue, content, HONEST, &error));
+        g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE);
+        g_assert_nonnull(strstr(error->message, "state is damaged; remove it"));
+    }
+    g_assert_no_errno(g_remove(state));
+    assert_waiting(queue, "one");
+    g_autoptr(GError) error = NULL;
+    g_assert_true(g_file_set_contents(last, "", 0, NULL));
+    g_assert_false(queue_add(queue, content, HONEST, &error));
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE);
+    assert_waiting(queue, "one|damaged");
+}
+
 #define TEST(name) g_test_add("/queue/" #name, Fixture, NULL, set_up, test_##name, tear_down)
 
 int
@@ -497,5 +593,8 @@ main(int argc, char **argv)
     TEST(newest_leaves);
     TEST(entries);
     TEST(directory_of_others);
+    TEST(exchanged_meanwhile);
+    TEST(no_regular_files);
+    TEST(damaged_state);
     return g_test_run();
 }
