@@ -303,7 +303,7 @@ aside_run(AsideWork work, gpointer data, uid_t user, ChannelMessage *answer)
 }
 
 void
-aside_close(int fd, uid_t user)
+aside_close(const int *fds, guint n, uid_t user)
 {
     const pid_t self = getpid();
     const pid_t child = fork();
@@ -314,7 +314,8 @@ aside_close(int fd, uid_t user)
     }
     if (child < 0)
         return;
-    close(fd); /* the child closes the last reference when it ends */
+    for (guint i = 0; i < n; i++)
+        close(fds[i]); /* the child closes the last reference when it ends */
     aside_account_note_left(account_of(user), end_child(child, END_MS));
 }
 

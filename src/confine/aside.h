@@ -61,10 +61,11 @@ gboolean aside_helper_is_there(const AsideHelper *helper);
  * have been given up. */
 void aside_helper_free(AsideHelper *helper);
 
-/* Closes FD, a socket from which not all was received that USER has sent. Among it may be descriptors, and the last
- * reference to a socket is closed as slowly as its owner has set (SO_LINGER), but not by a process that ends: a child
- * does it. Without one, FD stays open. */
-void aside_close(int fd, uid_t user);
+/* Closes the N descriptors FDS, sockets from which not all was received that USER has sent. Among it may be
+ * descriptors, and the last reference to a socket is closed as slowly as its owner has set (SO_LINGER), but not by a
+ * process that ends: a child does it, for all of them. Without one, they stay open. Waits for its end for 1 s at most;
+ * a thread that must not wait has closing_add() (confine/closing.h). */
+void aside_close(const int *fds, guint n, uid_t user);
 
 /* For a command that reads processes of many users, each of which may delay it: from END_US on (monotonic) no work
  * begins, and work in progress is given up; once all users together have been waited for for 9 s, waiting work is given

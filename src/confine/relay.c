@@ -2,6 +2,7 @@
 #include "confine/relay.h"
 
 #include "confine/aside.h"
+#include "confine/closing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,6 @@ enum {
     LAST_MS = 10000,   /* for what the peer has not read once our side is closed */
     ENDED_WAKE_MS = 1, /* as WAKE_MS, at the end, */
     ENDED_MS = 100,    /* and what it may take to receive what the peer has sent until then */
-    ENDING_MOST = 64,  /* relays that are to end at once but have not ended */
     CHUNK = 16 * 1024,
 };
 
@@ -36,13 +36,12 @@ struct Relay {
     gboolean cut;               /* it is to end at once */
     timer_t timer;
     /* Of the thread. */
-    gint ended; /* atomic */
+    gint ended;  /* atomic */
+    gint pieces; /* atomic */
     int peer, ours;
     uid_t user;   /* of the peer */
     Flow in, out; /* to us, and to the peer */
 };
-
-static gint ending; /* atomic: relays that are cut and have not ended */
 
 static void
 set_period(timer_t timer, gint ms)
@@ -150,6 +149,8 @@ pass_all(Relay *relay)
         /* The regular signal ends the wait, so that the time is looked at. */
         if (poll(sides, G_N_ELEMENTS(sides), -1) < 0)
             continue;
+        if (sides[0].revents & POLLIN)
+            g_atomic_int_inc(&relay->pieces);
         pass(&relay->in, relay->peer, relay->ours, &sides[0]);
         pass(&relay->out, relay->ours, relay->peer, &sides[1]);
         if (relay->in.ended && relay->in.end == 0 && !told) {
@@ -197,14 +198,6 @@ disconnect(Relay *relay)
         set_period(relay->timer, ENDED_WAKE_MS);
 }
 
-static void
-note_ended(Relay *relay)
-{
-    if (is_cut(relay))
-        g_atomic_int_add(&ending, -1);
-    g_atomic_int_set(&relay->ended, 1);
-}
-
 static gpointer
 run(gpointer data)
 {
@@ -218,9 +211,9 @@ run(gpointer data)
     if (woken && receive_rest(relay))
         close(relay->peer);
     else
-        aside_close(relay->peer, relay->user);
+        aside_close(&relay->peer, 1, relay->user);
     stop_waking(relay);
-    note_ended(relay);
+    g_atomic_int_set(&relay->ended, 1);
     relay_release(relay);
     return NULL;
 }
@@ -255,10 +248,16 @@ relay_insert(int fd, uid_t user)
     if (start(relay))
         return relay;
     close(pair[1]);
-    aside_close(peer, user);
+    closing_add(peer, user);
     relay_release(relay);
     relay_release(relay);
     return NULL;
+}
+
+guint
+relay_pieces(Relay *relay)
+{
+    return (guint)g_atomic_int_get(&relay->pieces);
 }
 
 gboolean
@@ -283,7 +282,6 @@ relay_cut(Relay *relay)
     if (!relay->closing) {
         shutdown(relay->peer, SHUT_RDWR);
         relay->cut = TRUE;
-        g_atomic_int_inc(&ending);
         if (relay->woken)
             set_period(relay->timer, ENDED_WAKE_MS);
     }
@@ -291,17 +289,27 @@ relay_cut(Relay *relay)
     relay_release(relay);
 }
 
+/* Whether nothing is unread at FD, which is shut down, or bytes alone. */
+static gboolean
+has_no_descriptors(int fd)
+{
+    char bytes[CHUNK];
+    struct iovec piece = {bytes, sizeof(bytes)};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1}; /* without room for descriptors: MSG_CTRUNC */
+    int unread = 0;
+    if (ioctl(fd, FIONREAD, &unread) != 0)
+        return FALSE;
+    return unread == 0 ||
+           (recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT) == unread && (message.msg_flags & MSG_CTRUNC) == 0);
+}
+
 void
 relay_refuse(int fd, uid_t user)
 {
-    int unread = 0;
     shutdown(fd, SHUT_RDWR);
-    if (ioctl(fd, FIONREAD, &unread) == 0 && unread == 0)
+    if (has_no_descriptors(fd))
         return;
-    const int peer = g_atomic_int_get(&ending) < ENDING_MOST ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    Relay *relay = peer < 0 ? relay_insert(fd, user) : NULL;
-    if (relay != NULL)
-        relay_cut(relay);
-    else if (peer >= 0)
-        aside_close(peer, user);
+    const int peer = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (peer >= 0)
+        closing_add(peer, user);
 }

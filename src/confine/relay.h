@@ -21,6 +21,9 @@ typedef struct Relay Relay;
  * Thread-safe. */
 Relay *relay_insert(int fd, uid_t user);
 
+/* How many pieces of what the peer sends were read so far; the number begins again after 2^32. */
+guint relay_pieces(Relay *relay);
+
 /* Whether its thread and its two descriptors are no more. */
 gboolean relay_has_ended(Relay *relay);
 
@@ -30,7 +33,8 @@ void relay_release(Relay *relay);
 /* Has RELAY end at once, whatever is unread, and releases it. */
 void relay_cut(Relay *relay);
 
-/* Shuts down FD, as for relay_insert(), so that the caller can close it without delay. */
+/* Shuts down FD, as for relay_insert(), so that the caller can close it without delay; another thread closes what was
+ * not received (confine/closing.h). */
 void relay_refuse(int fd, uid_t user);
 
 #endif

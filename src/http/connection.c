@@ -4,8 +4,6 @@
 #include "http/exchange-internal.h"
 #include "http/mhd-source.h"
 
-#include "target/reach.h"
-
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
@@ -58,10 +56,20 @@ connection_set_deadline(Connection *connection, guint64 seconds)
     connection->deadline_us = g_get_monotonic_time() + (gint64)(seconds * G_USEC_PER_SEC);
 }
 
-/* What was read since the last call; nothing for unix sockets. */
+static PeerReading
+take_pieces(Connection *connection)
+{
+    const guint32 before = connection->segments;
+    connection->segments = relay_pieces(connection->relay);
+    return (PeerReading){.segments = connection->segments - before};
+}
+
+/* What was read since the last call; nothing for our own unix sockets. */
 static PeerReading
 take_reading(Connection *connection)
 {
+    if (connection->relay != NULL)
+        return take_pieces(connection);
     struct tcp_info info = {0};
     socklen_t size = sizeof(info);
     if (getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
@@ -250,24 +258,12 @@ connect_to(Traffic *traffic, const struct sockaddr *address, uid_t user)
     return peers_connect(traffic->peers, address, user, &room);
 }
 
-/* The user of CONNECTION, which comes by a unix socket. */
-static uid_t
-find_user(const Connection *connection)
-{
-    struct ucred user = {.uid = PEERS_USER_UNKNOWN};
-    socklen_t size = sizeof(user);
-    getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &user, &size);
-    return user.uid;
-}
-
 /* Of another user, who may send descriptors along, which libmicrohttpd would drop, waiting for them to be closed. */
 static void
 connect_stranger(Connection *connection, const struct sockaddr *address)
 {
-    const TrafficListener *listener = connection->listener;
-    Traffic *traffic = listener->traffic;
-    if (connection->user != PEERS_USER_UNKNOWN && !listener->own_users)
-        connection->peer = connect_to(traffic, address, connection->user);
+    Traffic *traffic = connection->listener->traffic;
+    connection->peer = connect_to(traffic, address, connection->user);
     if (connection->peer == NULL)
         relay_refuse(connection->fd, connection->user);
     else if ((connection->relay = relay_insert(connection->fd, connection->user)) == NULL)
@@ -280,17 +276,14 @@ connect_peer(Connection *connection, struct MHD_Connection *mhd)
 {
     const TrafficListener *listener = connection->listener;
     const struct sockaddr *address = &(struct sockaddr){.sa_family = AF_UNIX};
-    if ((listener->kind & EXCHANGE_UNIX) != 0) {
-        connection->user = find_user(connection);
-        if (connection->user != 0 && connection->user != reach_user()) {
-            connect_stranger(connection, address);
-            return;
-        }
-    } else {
+    connection->user = listener->arriving;
+    if ((listener->kind & EXCHANGE_UNIX) == 0) {
         const int size = BUFFER;
         setsockopt(connection->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
         address = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
-        connection->user = listener->arriving;
+    } else if (!peers_is_ours(connection->user)) {
+        connect_stranger(connection, address);
+        return;
     }
     connection->peer = connect_to(listener->traffic, address, connection->user);
 }

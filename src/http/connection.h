@@ -16,7 +16,7 @@ typedef struct {
     uid_t user;   /* see exchange_user() */
     int fd;
     gint64 deadline_us; /* monotonic; 0: none */
-    guint32 segments;   /* of TCP that were read so far; see connection_charge_head() */
+    guint32 segments;   /* PeerReading.segments so far; see connection_charge_head() */
     guint64 bytes;      /* likewise */
     Exchange *exchange; /* NULL: between two requests */
     gboolean has_asked; /* it had a complete request */

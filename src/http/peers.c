@@ -17,6 +17,7 @@ enum {
     READ_US = 15,      /* processor time of reading from a connection, and of each piece of a body in what was read */
     PIECE_US = 1,
     ARRIVAL_US = 60,          /* of a connection: accepting it, asking for its user, beginning and ending it */
+    RELAYED_US = 180,         /* the same of one with a relay, whose thread begins and ends, too */
     PIECE_BYTES_PER_US = 500, /* received in 1 us */
 };
 
@@ -97,9 +98,8 @@ peers_set_limits(Peers *peers, const PeerLimits *limits)
 /* The kind of listener determines the name of a user. */
 typedef enum { USER_OF_UNIX, USER_OF_V4, USER_OF_V6 } UserKind;
 
-/* Whether UID could stop the server anyway. */
-static gboolean
-is_ours(uid_t uid)
+gboolean
+peers_is_ours(uid_t uid)
 {
     return uid == 0 || uid == reach_user();
 }
@@ -115,7 +115,7 @@ describe_user(Peer *peer, UserKind kind, uid_t user)
     memcpy(peer->key.bytes + 8, &uid, sizeof(uid));
     if (kind == USER_OF_UNIX)
         g_snprintf(peer->name, sizeof(peer->name), "uid %u", uid);
-    else if (uid == PEERS_USER_UNKNOWN || is_ours(uid))
+    else if (uid == PEERS_USER_UNKNOWN || peers_is_ours(uid))
         g_strlcpy(peer->name, addresses[kind], sizeof(peer->name));
     else
         g_snprintf(peer->name, sizeof(peer->name), "%s uid %u", addresses[kind], uid);
@@ -200,7 +200,7 @@ peers_has_room(Peers *peers, const struct sockaddr *address, gint64 now_us)
 gboolean
 peer_is_ours(const Peer *peer)
 {
-    return peer->local && is_ours(peer->user);
+    return peer->local && peers_is_ours(peer->user);
 }
 
 guint
@@ -239,7 +239,7 @@ peers_may_arrive(Peers *peers, const struct sockaddr *address, uid_t uid, gint64
     expire(&peer->heads, now_us);
     if (peer->arrivals.us >= spending_most_us || peer->heads.us >= spending_most_us)
         return FALSE;
-    peer->arrivals.us += ARRIVAL_US;
+    peer->arrivals.us += address->sa_family == AF_UNIX && !peer_is_ours(peer) ? RELAYED_US : ARRIVAL_US;
     return TRUE;
 }
 

@@ -54,10 +54,13 @@ gboolean peers_has_room(Peers *peers, const struct sockaddr *address, gint64 now
  * FALSE if it must not begin: a peer may use a tenth of the thread for its handshakes. */
 gboolean peers_begin_handshake(const Peers *peers, Peer *peer, gint64 cost_us, gint64 now_us);
 
-/* Counts the arrival of a connection from ADDRESS, an internet one, by the user UID, as for peers_connect(). FALSE if
- * it is to be closed at once: a peer may use a tenth of the server's thread for connections that begin, whatever their
- * limit. */
+/* Counts the arrival of a connection from ADDRESS, by the user UID, as for peers_connect(). FALSE if it is to be closed
+ * at once: a peer may use a tenth of the server's thread for connections that begin, whatever their limit. One of a
+ * unix socket of another user counts as several, for its relay. */
 gboolean peers_may_arrive(Peers *peers, const struct sockaddr *address, uid_t uid, gint64 now_us);
+
+/* Whether UID could stop the server anyway. */
+gboolean peers_is_ours(uid_t uid);
 
 guint peer_connections(const Peer *peer);
 
@@ -82,7 +85,7 @@ void peers_charge(const Peers *peers, Peer *peer, gint64 spent_us);
 
 /* What was read of heads and TLS handshakes. */
 typedef struct {
-    guint64 segments; /* of TCP */
+    guint64 segments; /* of TCP, or pieces that a relay has read */
     guint64 records;  /* of TLS, at most */
 } PeerReading;
 

@@ -17,7 +17,7 @@ enum {
     CONNECTIONS_CEILING = 65536, /* libmicrohttpd's default would be below PeerLimits */
     SILENCE_SECONDS = 60,        /* libmicrohttpd's timeout, for streams that are not read, which have no deadline */
     FINAL_ANSWERS_SECONDS = 1,
-    SHORTAGE_MS = 100,             /* without accepting, if there are no descriptors for it */
+    SHORTAGE_MS = 10,              /* without accepting, if there are no descriptors for it */
     DESCRIPTORS_OF_CONNECTION = 3, /* at most: its own, and two of its relay */
 };
 

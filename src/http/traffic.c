@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/traffic.h"
 
+#include "confine/closing.h"
 #include "confine/peer-user.h"
 #include "confine/thread-time.h"
 #include "http/answer-send.h"
@@ -350,20 +351,40 @@ enum {
         256, /* more than libmicrohttpd accepts by itself, so that the queue of the kernel is empty soon */
 };
 
+/* The user at the other end of FD, if it is on this machine. */
+static uid_t
+find_user(const TrafficListener *listener, int fd)
+{
+    struct ucred peer = {.uid = PEERS_USER_UNKNOWN};
+    socklen_t size = sizeof(peer);
+    if ((listener->kind & EXCHANGE_UNIX) != 0)
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+    else if ((listener->kind & EXCHANGE_LOCAL) != 0 && !peer_user_find(fd, &peer.uid))
+        peer.uid = PEERS_USER_UNKNOWN;
+    return peer.uid;
+}
+
+/* Whether the user of the connection that arrives may connect at all. */
+static gboolean
+is_admitted(const TrafficListener *listener)
+{
+    return (listener->kind & EXCHANGE_UNIX) == 0 || peers_is_ours(listener->arriving) ||
+           (listener->arriving != PEERS_USER_UNKNOWN && !listener->own_users);
+}
+
 static void
 take_arrival(TrafficListener *listener, struct MHD_Daemon *mhd, int fd, const struct sockaddr *address, socklen_t size)
 {
     Traffic *traffic = listener->traffic;
-    if ((listener->kind & EXCHANGE_LOCAL) == 0 || (listener->kind & EXCHANGE_UNIX) != 0 ||
-        !peer_user_find(fd, &listener->arriving))
-        listener->arriving = PEERS_USER_UNKNOWN;
-    /* What comes by a unix socket may have brought descriptors, and is not simply closed (connection.c). */
-    if ((listener->kind & EXCHANGE_UNIX) != 0 ||
+    listener->arriving = find_user(listener, fd);
+    if (is_admitted(listener) &&
         peers_may_arrive(traffic->peers, address, listener->arriving, g_get_monotonic_time())) {
         MHD_add_connection(mhd, fd, address, size); /* closes it if it fails */
         return;
     }
     traffic->figures.refused++;
+    if ((listener->kind & EXCHANGE_UNIX) != 0)
+        relay_refuse(fd, listener->arriving);
     close(fd);
 }
 
@@ -379,6 +400,8 @@ traffic_accept(TrafficListener *listener, struct MHD_Daemon *mhd, int fd)
 {
     connection_forget_remainders(listener->traffic);
     for (guint i = 0; i < ARRIVALS_AT_ONCE; i++) {
+        if (!closing_has_room())
+            return FALSE;
         struct sockaddr_storage address = {0};
         socklen_t size = sizeof(address);
         const int arrived = accept4(fd, (struct sockaddr *)&address, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);

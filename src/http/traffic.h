@@ -34,7 +34,7 @@ typedef struct {
     gint64 handshake_us; /* processor time of a TLS handshake */
     gboolean own_users;  /* of a unix socket: only the server's user and root may connect */
     guint connections;
-    uid_t arriving; /* the user of the connection that libmicrohttpd is being given, if it is a local one of TCP */
+    uid_t arriving; /* the user of the connection that libmicrohttpd is being given, if it is a local one */
 } TrafficListener;
 
 void traffic_init(Traffic *traffic, const ServerHandler *handler, const ServerLimits *limits);

@@ -29,7 +29,7 @@ agent_hang_up(int fd, uid_t peer)
 {
     shutdown(fd, SHUT_RDWR);
     if (has_unread(fd))
-        aside_close(fd, peer);
+        aside_close(&fd, 1, peer);
     else
         close(fd);
 }

@@ -26,6 +26,10 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user
 
 OTHER = 65533
 ABRUPT = 200
+ARRIVALS = 12000
+HEADS = 16
+PIECES_MS = 30000  # half of libmicrohttpd's timeout
+PIECES = 8000  # of a head, less than it may have
 FEW = 200  # descriptors
 LARGE = 60 << 20
 UNREAD = 280 << 10
@@ -328,6 +332,55 @@ def test_unread_answers_count_as_connections(folder, scratch, profiled):  # noqa
         # As soon as the connections have ended.
         wait_for(lambda: is_admitted(NOBODY, server), "another user is answered")
         assert server.get("/healthz").status == 200
+
+
+def connections_refused(server):
+    return int(re.search(r"^jescope_http_connections_refused_total (\d+)", server.get("/metrics").text, re.MULTILINE)[1])
+
+
+def connect_unix(user, path):
+    connection = socket.socket(socket.AF_UNIX)
+    os.seteuid(user)
+    try:
+        connection.connect(str(path))  # waits while the queue is full, as it would not with a timeout
+    finally:
+        os.seteuid(0)
+    connection.settimeout(DEADLINE)
+    return connection
+
+
+def test_a_user_has_a_share_of_the_connections_that_begin_at_a_unix_socket(folder, scratch):
+    """Whether or not they send something, or descriptors along with it. Root has no share."""
+    path = folder / "socket"
+    with serve_all_users(path, scratch, "--max-connections-per-peer=2000", "--max-connections=4000") as server, contextlib.ExitStack() as stack:
+        kept, sent = (stack.enter_context(end) for end in socket.socketpair())
+        for number in range(ARRIVALS):
+            with connect_unix(OTHER, path) as connection, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                if number % 3 == 1:
+                    connection.send(b"x")
+                elif number % 3 == 2:
+                    socket.send_fds(connection, [b"x"], [sent.fileno()])
+        wait_for(lambda: connections_refused(server) > ARRIVALS // 4, "most were refused")
+        assert is_admitted(NOBODY, server)
+        for _ in range(FEW):
+            with connect_unix(0, path) as connection:
+                connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert answered(connection)
+
+
+def test_a_user_has_a_share_of_heads_in_pieces_at_a_unix_socket(folder, scratch):
+    path = folder / "socket"
+    with serve_all_users(path, scratch, "--timeout=1h") as server, contextlib.ExitStack() as stack:
+        connections = [stack.enter_context(connect_unix(OTHER, path)) for _ in range(HEADS)]
+        end = select.poll()
+        for connection in connections:
+            end.register(connection, select.POLLRDHUP)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            for byte in itertools.chain(b"GET / HTTP/1.1\r\nX: ", itertools.repeat(ord("x"), PIECES)):
+                for connection in connections:
+                    connection.sendall(bytes([byte]))
+        assert end.poll(PIECES_MS), "one is ended"
+        assert is_admitted(NOBODY, server)
 
 
 def test_what_a_client_has_not_received_counts_as_a_connection(scratch, profiled):  # noqa: F811

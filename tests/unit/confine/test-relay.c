@@ -236,6 +236,59 @@ test_refused(void)
     close(other_end);
 }
 
+static guint
+count_threads(void)
+{
+    g_autoptr(GDir) directory = g_dir_open("/proc/self/task", 0, NULL);
+    guint n = 0;
+    while (g_dir_read_name(directory) != NULL)
+        n++;
+    return n;
+}
+
+/* However many there are, one thread closes what they have sent. */
+static void
+test_many_refused(void)
+{
+    Pair pairs[200];
+    int other_ends[G_N_ELEMENTS(pairs)];
+    guint threads = 0;
+    const guint before = count_threads();
+    for (guint i = 0; i < G_N_ELEMENTS(pairs); i++) {
+        pairs[i] = connect_both();
+        send_with_descriptor(pairs[i].peer, (char[]){"slow"}, slow_close_open(&other_ends[i]));
+    }
+    for (guint i = 0; i < G_N_ELEMENTS(pairs); i++) {
+        relay_refuse(pairs[i].ours, getuid());
+        close(pairs[i].ours);
+        threads = MAX(threads, count_threads());
+    }
+    g_assert_cmpuint(threads, <=, before + 1);
+    for (guint i = 0; i < G_N_ELEMENTS(pairs); i++) {
+        wait_until(pairs[i].peer, POLLHUP);
+        close(pairs[i].peer);
+        close(other_ends[i]);
+    }
+}
+
+/* Each piece that the peer sends is counted. */
+static void
+test_pieces(void)
+{
+    const Pair pair = connect_both();
+    char byte;
+    Relay *relay = start_relay(&pair);
+    for (guint i = 0; i < 10; i++) {
+        g_assert_no_errno((int)send(pair.peer, "x", 1, 0));
+        g_assert_cmpuint(receive(pair.ours, &byte, 1), ==, 1);
+    }
+    g_assert_cmpuint(relay_pieces(relay), ==, 10);
+    close(pair.ours);
+    close(pair.peer);
+    wait_for_end(relay);
+    relay_release(relay);
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -247,5 +300,7 @@ main(int argc, char *argv[])
     g_test_add_func("/relay/unread", test_unread);
     g_test_add_func("/relay/cut", test_cut);
     g_test_add_func("/relay/refused", test_refused);
+    g_test_add_func("/relay/many-refused", test_many_refused);
+    g_test_add_func("/relay/pieces", test_pieces);
     return g_test_run();
 }

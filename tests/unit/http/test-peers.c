@@ -237,6 +237,34 @@ test_arrivals(void)
     peers_free(peers);
 }
 
+static guint
+count_arrivals(Peers *peers, const struct sockaddr *address, uid_t user, gint64 now)
+{
+    guint n = 0;
+    while (n < 10000 && peers_may_arrive(peers, address, user, now))
+        n++;
+    return n;
+}
+
+/* By a unix socket, they cost more, but those of our own user nothing, as by any. */
+static void
+test_arrivals_at_a_unix_socket(void)
+{
+    Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10, .rate = 1000});
+    const SocketName loopback = name_of("127.0.0.1");
+    const struct sockaddr local = {.sa_family = AF_UNIX};
+    const uid_t users[] = {geteuid() + 1, geteuid() + 2, geteuid()};
+    const gint64 now = g_get_monotonic_time() + G_USEC_PER_SEC;
+    for (gsize i = 0; i < G_N_ELEMENTS(users); i++)
+        peers_disconnect(peers, peers_connect(peers, &local, users[i], NULL));
+    const guint by_socket = count_arrivals(peers, &local, users[0], now);
+    g_assert_cmpuint(by_socket, >=, 1000);
+    g_assert_cmpuint(by_socket * 2, <, count_arrivals(peers, &loopback.any, users[1], now));
+    g_assert_false(peers_may_arrive(peers, &loopback.any, users[0], now));
+    g_assert_cmpuint(count_arrivals(peers, &local, users[2], now), ==, 10000);
+    peers_free(peers);
+}
+
 /* A user of this machine has a share, too, which is of time: a slow key permits fewer. */
 static void
 test_handshakes_of_a_user(void)
@@ -468,6 +496,7 @@ main(int argc, char **argv)
     g_test_add_func("/http/peers/handshakes", test_handshakes);
     g_test_add_func("/http/peers/heads", test_heads);
     g_test_add_func("/http/peers/arrivals", test_arrivals);
+    g_test_add_func("/http/peers/arrivals-at-a-unix-socket", test_arrivals_at_a_unix_socket);
     g_test_add_func("/http/peers/handshakes-of-a-user", test_handshakes_of_a_user);
     g_test_add_func("/http/peers/bodies", test_bodies);
     g_test_add_func("/http/peers/rate", test_rate);
