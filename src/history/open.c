@@ -329,22 +329,45 @@ place_to_write(const char *path, GError **error)
     return NULL;
 }
 
-/* SQLite opens, maps and locks files beside the database by their names, and cannot be told to distrust them: who can
- * put them there, ends or blocks the process. A group of a user's own is his matter. */
+/* Whether no others can write to PATH, which leads through no link, or it does not exist. A group of a user's own is
+ * his matter. */
 static gboolean
-check_directory(const char *place, GError **error)
+is_safe(const char *path)
 {
     struct stat status;
-    g_autofree char *directory = g_path_get_dirname(place);
     const mode_t of_others = geteuid() == 0 ? S_IWGRP | S_IWOTH : S_IWOTH;
-    if (stat(directory, &status) == 0 && rights_are_trusted(status.st_uid) && (status.st_mode & of_others) == 0)
-        return TRUE;
-    g_set_error(
-        error, HISTORY_ERROR, HISTORY_ERROR_FAILED,
-        "cannot write %s: other users can write to its directory, and could stop jescope by files that they put "
-        "beside it; name a file in another directory with --history FILE",
-        place);
-    return FALSE;
+    if (lstat(path, &status) != 0)
+        return errno == ENOENT;
+    return rights_are_trusted(status.st_uid) && (status.st_mode & of_others) == 0;
+}
+
+/* SQLite opens, maps and locks files beside the database by their names, and cannot be told to distrust them: who can
+ * put them there, or write to them, ends or blocks the process. SQLite gives them the owner and mode of the database.
+ */
+static gboolean
+check_files(const char *place, GError **error)
+{
+    static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
+    g_autofree char *directory = g_path_get_dirname(place);
+    if (!is_safe(directory)) {
+        g_set_error(
+            error, HISTORY_ERROR, HISTORY_ERROR_FAILED,
+            "cannot write %s: other users can write to its directory, and could stop jescope by files that they put "
+            "beside it; name a file in another directory with --history FILE",
+            place);
+        return FALSE;
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(endings); i++) {
+        g_autofree char *file = g_strconcat(place, endings[i], NULL);
+        if (is_safe(file))
+            continue;
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED,
+                    "cannot write %s: other users can write to %s, and could stop jescope by that; change its owner "
+                    "and mode, or name another file with --history FILE",
+                    place, file);
+        return FALSE;
+    }
+    return TRUE;
 }
 
 static gboolean
@@ -357,7 +380,7 @@ open_writer(History *history, GError **error)
         return FALSE;
     }
     g_autofree char *place = place_to_write(history->path, error);
-    if (place == NULL || !check_directory(place, error) || !make_private_file(place, error))
+    if (place == NULL || !check_files(place, error) || !make_private_file(place, error))
         return FALSE;
     return connect_database(history, place, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, error) &&
            set_up_writer(history, error);

@@ -255,7 +255,7 @@ def test_journal_of_another_user_is_not_played_back(foreign_history):
     os.chown(journal, 65533, 65533)
     before = journal.read_bytes()
     done = run_import(database)
-    assert done.returncode == 1 and "belongs to another user" in done.stderr
+    assert done.returncode == 1 and "other users can write to" in done.stderr
     assert journal.read_bytes() == before
 
 
@@ -295,6 +295,21 @@ def test_no_history_where_others_can_write(tmp_path, owner, mode):
     done = run_import(place / "history.db")
     assert done.returncode == 1 and "other users can write to its directory" in done.stderr, done
     assert not list(place.iterdir())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving files away needs root")
+@pytest.mark.parametrize("owner,mode", [(65533, 0o644), (0, 0o666), (0, 0o664)])
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal"])
+def test_no_history_that_others_can_write(tmp_path, owner, mode, ending):
+    """SQLite maps and locks it, and gives the files beside it the same owner and mode."""
+    history = tmp_path / "history.db"
+    history.touch(0o600)
+    given = tmp_path / f"history.db{ending}"
+    given.touch()
+    given.chmod(mode)
+    os.chown(given, owner, owner)
+    done = run_import(history)
+    assert done.returncode == 1 and f"other users can write to {given}" in done.stderr, done
 
 
 def test_own_links_are_followed(run, tmp_path):
