@@ -372,13 +372,13 @@ answer(Run *run, GError **error)
     if (run->watching.statistics > 0)
         g_array_append_val(keep, run->watching.statistics);
     const gboolean names = run->has_dumps || run->has_births;
-    const Confined confined = {
-        .work = make_answer,
-        .data = run,
-        .keep = (const int *)(gconstpointer)keep->data,
-        .n_keep = keep->len,
-        .memory = CONFINED_WORK_STATISTICS,
-        .seconds = input_files_seconds(keep, names ? INPUT_FILE_FOREIGN_REPORT_SECONDS : INPUT_FILE_FOREIGN_SECONDS)};
+    const Confined confined = {.work = make_answer,
+                               .data = run,
+                               .keep = (const int *)(gconstpointer)keep->data,
+                               .n_keep = keep->len,
+                               .memory = CONFINED_WORK_STATISTICS,
+                               .seconds = names ? report_seconds(keep, &run->source)
+                                                : input_files_seconds(keep, INPUT_FILE_FOREIGN_SECONDS)};
     return confined_work_print(&confined, "finding the cause", error);
 }
 

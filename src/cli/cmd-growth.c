@@ -194,8 +194,11 @@ run(char **operands, GError **error)
     if (!rename_dumps(&growth.dumps, error))
         return STATUS_USAGE;
     g_autoptr(GArray) descriptors = source_descriptors(growth.dumps.sources);
-    const ReportWork work = {
-        .work = make_growth, .data = &growth, .descriptors = descriptors, .output = arguments.output};
+    const ReportWork work = {.work = make_growth,
+                             .data = &growth,
+                             .descriptors = descriptors,
+                             .output = arguments.output,
+                             .seconds = report_seconds(descriptors, &growth.source)};
     return report_confined(&work, error);
 }
 

@@ -6,7 +6,6 @@
 #include "cli/progress.h"
 
 #include "confine/account.h"
-#include "confine/input-file.h"
 #include "confine/rights.h"
 #include "export/batch-build.h"
 #include "export/labels.h"
@@ -140,7 +139,7 @@ push_batch_make(char *name, const PushBatchOptions *options, PushBatchFacts *fac
                                .data = &making,
                                .keep = (const int *)(gconstpointer)descriptors->data,
                                .n_keep = descriptors->len,
-                               .seconds = input_files_seconds(descriptors, INPUT_FILE_FOREIGN_REPORT_SECONDS)};
+                               .seconds = report_seconds(descriptors, &making.source)};
     int result = confined_work_run(&confined, "naming functions", &fd, error);
     facts->partial = result == STATUS_PARTIAL;
     if (result == STATUS_DONE || result == STATUS_PARTIAL)

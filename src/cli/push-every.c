@@ -25,7 +25,7 @@ enum {
     END_STEP_MS = 20,
     EVERY_MIN_US = 1000000,
     MESSAGE_MAX = 4096,
-    BATCH_S = 120, /* for a batch about another user's process */
+    BATCH_S = 120, /* for a batch */
 };
 
 /* ---- settings ---- */
@@ -152,6 +152,7 @@ past_of(GHashTable *pasts, const ScheduleProcess *process)
 /* One round. */
 typedef struct {
     const PushEvery *every;
+    const Interrupt *interrupt;
     GHashTable *pasts; /* pid -> Past */
     GHashTable *spent; /* of the users, schedule.h */
     GHashTable *seen;  /* pids of this round */
@@ -233,15 +234,21 @@ make_batch(gpointer data)
         g_strlcpy(making->made->message, error != NULL ? error->message : g_strerror(errno), MESSAGE_MAX);
 }
 
-/* Its user can delay the reading of its files, but not the push of others. */
+/* Its user, or a debuginfod server, can delay the reading of its files, but not the push of others. */
 static GBytes *
-make_supervised(const Making *making, GError **error)
+make_supervised(Making *making, const Interrupt *interrupt, GError **error)
 {
     const gint64 begun_us = g_get_monotonic_time();
-    g_autofree char *why = supervisor_run(making->process.pid, BATCH_S, make_batch, (gpointer)(guintptr)making);
+    const SupervisorWork work = {.pid = making->process.pid,
+                                 .run = make_batch,
+                                 .data = making,
+                                 .seconds = BATCH_S,
+                                 .signals = interrupt->descriptor};
+    g_autofree char *why = supervisor_run(&work);
     if (why != NULL) {
         making->made->facts.took_us = g_get_monotonic_time() - begun_us;
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s; another user may have delayed it", why);
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s; another user or a debuginfod server may have delayed it",
+                    why);
         return NULL;
     }
     making->made->message[MESSAGE_MAX - 1] = '\0';
@@ -262,7 +269,7 @@ make(const Round *round, const ScheduleProcess *process, PushBatchFacts *facts, 
                      .made = mmap(NULL, sizeof(Made), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
     GBytes *batch = NULL;
     if (making.batch >= 0 && making.made != MAP_FAILED) {
-        batch = make_supervised(&making, error);
+        batch = make_supervised(&making, round->interrupt, error);
         *facts = making.made->facts;
     } else {
         g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "no memory for a batch: %s", g_strerror(errno));
@@ -289,7 +296,7 @@ push_process(const Round *round, Queue *queue, const ScheduleProcess *process)
 
 /* Any user's processes may have the names. FALSE: a signal was received. */
 static gboolean
-push_chosen(const Round *round, Queue *queue, const Interrupt *interrupt, gboolean *chosen)
+push_chosen(const Round *round, Queue *queue, gboolean *chosen)
 {
     const ScheduleProcess *processes = (const ScheduleProcess *)(gconstpointer)round->processes->data;
     const guint n = round->processes->len;
@@ -301,7 +308,7 @@ push_chosen(const Round *round, Queue *queue, const Interrupt *interrupt, gboole
         push_process(round, queue, &processes[next]);
         schedule_spend(schedule, round->spent, processes[next].account, g_get_monotonic_time() - begun_us);
         chosen[next] = FALSE;
-        if (interrupt_wait(interrupt, 0))
+        if (interrupt_wait(round->interrupt, 0))
             return FALSE;
     }
     return TRUE;
@@ -314,12 +321,12 @@ push_round(const PushEvery *every, Queue *queue, const Interrupt *interrupt, GHa
     g_autoptr(GHashTable) seen = g_hash_table_new(keyed_hash_pointer, NULL);
     g_autoptr(GArray) processes = g_array_new(FALSE, FALSE, sizeof(ScheduleProcess));
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-    Round round = {every, pasts, spent, seen, processes, names};
+    Round round = {every, interrupt, pasts, spent, seen, processes, names};
     find_processes(&round);
     g_autofree gboolean *chosen = g_new0(gboolean, processes->len + 1);
     schedule_choose(&every->schedule, schedule_round(&every->schedule, g_get_real_time()),
                     (const ScheduleProcess *)(gconstpointer)processes->data, processes->len, chosen);
-    const gboolean goes_on = push_chosen(&round, queue, interrupt, chosen);
+    const gboolean goes_on = push_chosen(&round, queue, chosen);
     g_hash_table_foreach_remove(pasts, is_gone, seen);
     return goes_on;
 }

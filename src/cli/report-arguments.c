@@ -268,6 +268,13 @@ report_fill_source_options(SourceOptions *options, const ReportArguments *argume
     options->symbolize.public_files = arguments->public_files;
 }
 
+guint
+report_seconds(const GArray *descriptors, const SourceOptions *options)
+{
+    return options->symbolize.debuginfod ? (guint)INPUT_FILE_FOREIGN_REPORT_SECONDS
+                                         : input_files_seconds(descriptors, INPUT_FILE_FOREIGN_REPORT_SECONDS);
+}
+
 /* The report is built in memory: a file appears complete, or not at all. */
 static gboolean
 emit_to(const char *path, int report, GError **error)
@@ -285,8 +292,7 @@ report_confined(const ReportWork *report, GError **error)
         .data = report->data,
         .keep = (const int *)(gconstpointer)report->descriptors->data,
         .n_keep = report->descriptors->len,
-        .seconds = report->seconds != 0 ? report->seconds
-                                        : input_files_seconds(report->descriptors, INPUT_FILE_FOREIGN_REPORT_SECONDS),
+        .seconds = report->seconds,
     };
     const char *path = report->output != NULL ? report->output : "-";
     int written = -1;
@@ -480,7 +486,8 @@ report_run_begun(const ReportArguments *arguments, const ReportDefaults *default
     if (begin(&run.compared, data, &run.source, error) && report_prepare_format(run.format, helpers, error)) {
         g_autoptr(GArray) descriptors = comparison_descriptors(&run.compared);
         g_array_append_vals(descriptors, helpers, G_N_ELEMENTS(helpers));
-        const ReportWork work = {make_report, &run, descriptors, arguments->output, defaults->seconds};
+        const guint seconds = defaults->seconds != 0 ? defaults->seconds : report_seconds(descriptors, &run.source);
+        const ReportWork work = {make_report, &run, descriptors, arguments->output, seconds};
         status = report_confined(&work, error);
         report_unprepare_format();
     }

@@ -94,7 +94,7 @@ typedef struct {
     ReportSort sort;
     ReportPreface *preface; /* NULL: none */
     gconstpointer preface_data;
-    guint seconds; /* of processor time; 0: as for files of the owners of the sources */
+    guint seconds; /* of processor time; 0: report_seconds() of the sources */
 } ReportDefaults;
 
 /* Report options that own their data. */
@@ -111,6 +111,10 @@ gboolean report_prepare(ReportPrepared *prepared, const ReportArguments *argumen
                         GError **error);
 void report_fill_source_options(SourceOptions *options, const ReportArguments *arguments);
 
+/* The processor time in seconds for a report of the files DESCRIPTORS (of int): INPUT_FILE_FOREIGN_REPORT_SECONDS if
+ * one belongs to another user, or a debuginfod server decides what is read; otherwise 0: as the sandbox allows. */
+guint report_seconds(const GArray *descriptors, const SourceOptions *options);
+
 /* A status that the work of report_confined() may return: there is nothing to write. */
 enum { REPORT_NOT_WRITTEN = 64 };
 
@@ -119,7 +123,7 @@ typedef struct {
     gpointer data;
     const GArray *descriptors; /* of int: that the child keeps, including those of the sources */
     const char *output;        /* NULL: stdout */
-    guint seconds;             /* of processor time; 0: as for files of the owners of the descriptors */
+    guint seconds;             /* of processor time; 0: as the sandbox allows */
 } ReportWork;
 
 /* Runs REPORT in a confined child (confine/confined.h) and writes its result. Returns the exit status. */

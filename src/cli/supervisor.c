@@ -490,20 +490,49 @@ supervisor_begin(char *const *operands, SupervisorSay say)
 
 /* ---- work of a command that stays ---- */
 
-/* The reason why CHILD, which has a pidfd or -1, did not end by itself, to be freed; NULL: it did. */
+/* A child with a deadline, which a signal brings forward. */
+typedef struct {
+    const SupervisorWork *work;
+    Watched watched;
+    gboolean is_delayable; /* by another user */
+    int pidfd;             /* or -1 */
+    gint64 until_us;
+} Working;
+
+/* The reason to give the child up, to be freed; NULL: it may continue. */
 static char *
-wait_for_work(pid_t child, int pidfd, guint seconds)
+judge_work(Working *working)
 {
-    const gint64 until = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;
-    Watched watched = {.pid = child, .looked_us = g_get_monotonic_time()};
-    watched.calls = thread_calls_new();
+    if (g_get_monotonic_time() <= working->until_us)
+        return working->is_delayable ? look(&working->watched) : NULL;
+    return working->watched.asked ? g_strdup("a signal was received before it had ended")
+                                  : g_strdup_printf("it took longer than %u s", working->work->seconds);
+}
+
+/* Waits for its end or a signal. Whether it has ended. */
+static gboolean
+wait_for_work(Working *working)
+{
+    struct pollfd events[] = {{.fd = working->pidfd, .events = POLLIN},
+                              {.fd = working->watched.asked ? -1 : working->work->signals, .events = POLLIN}};
+    poll(events, G_N_ELEMENTS(events), g_random_int_range(LOOK_MIN_MS, LOOK_MAX_MS));
+    if (events[1].revents != 0) {
+        working->watched.asked = TRUE;
+        working->until_us = MIN(working->until_us, g_get_monotonic_time() + SUPERVISOR_END_S * G_USEC_PER_SEC);
+    }
+    return has_ended(working->watched.pid);
+}
+
+/* The reason why the child did not end by itself, to be freed; NULL: it did. */
+static char *
+supervise_work(Working *working)
+{
+    struct pollfd end = {.fd = working->pidfd, .events = POLLIN};
     char *why = NULL;
-    struct pollfd end = {.fd = pidfd, .events = POLLIN};
-    while (why == NULL && poll(&end, 1, g_random_int_range(LOOK_MIN_MS, LOOK_MAX_MS)) <= 0 && !has_ended(child))
-        why = g_get_monotonic_time() > until ? g_strdup_printf("it took longer than %u s", seconds) : look(&watched);
-    g_hash_table_unref(watched.calls);
+    while (why == NULL && !wait_for_work(working))
+        why = judge_work(working);
     if (why != NULL) {
-        kill(-child, SIGKILL);
+        kill(-working->watched.pid, SIGKILL);
         poll(&end, 1, END_MS);
     }
     return why;
@@ -520,28 +549,38 @@ discard_output(void)
         dup2(null, fd);
 }
 
+static void G_GNUC_NORETURN
+do_work(const SupervisorWork *work, pid_t parent, gboolean is_delayable)
+{
+    death_signal_bind(parent);
+    signal(SIGTTOU, SIG_IGN); /* it prints from a process group that is not the terminal's */
+    if (is_delayable)
+        discard_output();
+    work->run(work->data);
+    _exit(EXIT_SUCCESS);
+}
+
 char *
-supervisor_run(pid_t pid, guint seconds, void (*work)(gpointer data), gpointer data)
+supervisor_run(const SupervisorWork *work)
 {
     uid_t user;
     int status = 0;
-    const pid_t self = getpid();
-    const pid_t child = geteuid() == 0 && process_may_delay(pid, &user) ? fork() : -1;
-    if (child < 0) {
-        work(data);
-        return NULL;
-    }
+    const gboolean is_delayable = geteuid() == 0 && process_may_delay(work->pid, &user);
+    const pid_t self = getpid(), child = fork();
+    if (child < 0)
+        return g_strdup_printf("no process can be started: %s", g_strerror(errno));
     setpgid(child, 0); /* also of its own readers, which a child that waits for a file keeps from ending */
-    if (child == 0) {
-        death_signal_bind(self);
-        discard_output();
-        work(data);
-        _exit(EXIT_SUCCESS);
-    }
-    const int pidfd = pidfd_open(child, 0);
-    char *why = wait_for_work(child, pidfd, seconds);
-    if (pidfd >= 0)
-        close(pidfd);
+    if (child == 0)
+        do_work(work, self, is_delayable);
+    Working working = {.work = work,
+                       .watched = {.pid = child, .looked_us = g_get_monotonic_time(), .calls = thread_calls_new()},
+                       .is_delayable = is_delayable,
+                       .pidfd = pidfd_open(child, 0),
+                       .until_us = g_get_monotonic_time() + work->seconds * G_USEC_PER_SEC};
+    char *why = supervise_work(&working);
+    g_hash_table_unref(working.watched.calls);
+    if (working.pidfd >= 0)
+        close(working.pidfd);
     if (waitpid(child, &status, why != NULL ? WNOHANG : 0) == child && why == NULL && WIFSIGNALED(status))
         return g_strdup_printf("its child process was ended by signal %d", WTERMSIG(status));
     return why;

@@ -20,10 +20,20 @@ typedef void (*SupervisorSay)(const char *format, ...) G_GNUC_PRINTF(1, 2);
  * there are threads. */
 void supervisor_begin(char *const *operands, SupervisorSay say);
 
-/* For a command that stays: calls WORK, which accesses files of process PID, in a child that is given up in the same
- * way, or after SECONDS, if the process is of another user, who can delay it; otherwise in this process. Changes to
- * memory may stay in the child, and what it prints is discarded. NULL if WORK has returned, otherwise why it did not,
- * to be freed. */
-char *supervisor_run(pid_t pid, guint seconds, void (*work)(gpointer data), gpointer data);
+enum { SUPERVISOR_END_S = 5 };
+
+/* Work about one process, of a command that stays. */
+typedef struct {
+    pid_t pid; /* whose files it accesses */
+    void (*run)(gpointer data);
+    gpointer data;
+    guint seconds; /* after which it is given up */
+    int signals;   /* a descriptor; it is given up SUPERVISOR_END_S after there is something to read; -1: none */
+} SupervisorWork;
+
+/* Does WORK in a child: changes to memory stay there. If the process is of another user, who can delay it, the child is
+ * also given up as above, and what it prints is discarded. NULL if the work has returned, otherwise why it did not, to
+ * be freed. */
+char *supervisor_run(const SupervisorWork *work);
 
 #endif

@@ -396,9 +396,11 @@ name_addresses(Source *source, const SourceOptions *options, GError **error)
     source->symbols = symbolize(source->profile, &symbolize_options, error);
     source_add_note(source, note_left_out(source->files));
     if (target_files_ran_out(source->files))
-        source_add_note(source,
-                        g_strdup_printf("names are missing: program files of other users took more than %d s to read",
-                                        (int)(TARGET_FILES_MAX_TIME / G_USEC_PER_SEC)));
+        source_add_note(
+            source,
+            g_strdup_printf(
+                "names are missing: files of other users, or of a debuginfod server, took more than %d s to read",
+                (int)(TARGET_FILES_MAX_TIME / G_USEC_PER_SEC)));
     return source->symbols != NULL;
 }
 

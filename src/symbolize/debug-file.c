@@ -152,7 +152,7 @@ find_by_debuginfod(const Wanted *wanted, const SymbolizeOptions *options)
     OpenerAnswer answer;
     if (!asked || build_id == NULL || opener_ask(&question, &answer) != 0 || answer.fd < 0)
         return NULL;
-    Image *found = check(wanted, image_open_descriptor(wanted->files, answer.fd, answer.text, NULL));
+    Image *found = check(wanted, image_open_fetched(wanted->files, answer.fd, answer.text, NULL));
     close(answer.fd);
     return found;
 }

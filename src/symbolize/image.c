@@ -41,8 +41,9 @@ struct Image {
     struct stat stat;
     gpointer map; /* the whole file, or NULL */
     gsize map_size;
-    gboolean copied; /* map holds a copy of the file */
-    GBytes *bytes;   /* instead of map: an image that was contained in another one */
+    gboolean copied;  /* map holds a copy of the file */
+    gboolean fetched; /* a debuginfod server has sent it */
+    GBytes *bytes;    /* instead of map: an image that was contained in another one */
     Elf *elf;
     gboolean is_program;
     GArray *segments;  /* GElf_Phdr of every PT_LOAD */
@@ -164,7 +165,7 @@ start_elf(Image *image, gpointer data, gsize size)
 gboolean
 image_is_trusted(const Image *image)
 {
-    return rights_are_trusted(image->stat.st_uid);
+    return !image->fetched && rights_are_trusted(image->stat.st_uid);
 }
 
 void
@@ -193,7 +194,8 @@ map_file(Image *image, int fd)
     gsize size = (gsize)image->stat.st_size;
     if (size == 0)
         return EINVAL;
-    gboolean copied = !image_is_trusted(image) && size <= MAX_COPIED && target_files_take_memory(image->files, size);
+    gboolean copied =
+        !rights_are_trusted(image->stat.st_uid) && size <= MAX_COPIED && target_files_take_memory(image->files, size);
     gpointer map = mmap(NULL, size, copied ? PROT_READ | PROT_WRITE : PROT_READ,
                         copied ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_PRIVATE, copied ? -1 : fd, 0);
     if (map == MAP_FAILED)
@@ -205,15 +207,16 @@ map_file(Image *image, int fd)
 }
 
 static Image *
-open_file(TargetFiles *files, const TargetFile *file, const char *path, GError **error)
+open_file(TargetFiles *files, const TargetFile *file, const char *path, gboolean fetched, GError **error)
 {
     g_autoptr(Image) image = image_new(path);
     image->files = files != NULL ? target_files_ref(files) : NULL;
     image->place = g_strdup(file->path);
     image->stat = file->status;
+    image->fetched = fetched;
     if (!image_is_trusted(image) && files != NULL && target_files_ran_out(files)) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT,
-                    "%s was left out: reading other users' files takes too long", path);
+                    "%s was left out: reading files of other users, or of a debuginfod server, takes too long", path);
         return NULL;
     }
     image_join_patience(image);
@@ -234,18 +237,30 @@ Image *
 image_open_part(TargetFiles *files, const char *path, GError **error)
 {
     g_auto(TargetFile) file = {.fd = -1};
-    return target_files_open(files, path, &file, error) ? open_file(files, &file, path, error) : NULL;
+    return target_files_open(files, path, &file, error) ? open_file(files, &file, path, FALSE, error) : NULL;
 }
 
-Image *
-image_open_descriptor(TargetFiles *files, int fd, const char *path, GError **error)
+static Image *
+open_descriptor(TargetFiles *files, int fd, const char *path, gboolean fetched, GError **error)
 {
     TargetFile file = {.fd = fd};
     if (fstat(fd, &file.status) != 0 || !S_ISREG(file.status.st_mode)) {
         g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL, "cannot read %s: not a regular file", path);
         return NULL;
     }
-    return open_file(files, &file, path, error);
+    return open_file(files, &file, path, fetched, error);
+}
+
+Image *
+image_open_descriptor(TargetFiles *files, int fd, const char *path, GError **error)
+{
+    return open_descriptor(files, fd, path, FALSE, error);
+}
+
+Image *
+image_open_fetched(TargetFiles *files, int fd, const char *path, GError **error)
+{
+    return open_descriptor(files, fd, path, TRUE, error);
 }
 
 Image *

@@ -37,6 +37,9 @@ Image *image_open_part(TargetFiles *files, const char *path, GError **error);
 /* The same for an open file, which is not closed; files (or NULL) limits the memory. */
 Image *image_open_descriptor(TargetFiles *files, int fd, const char *path, GError **error);
 
+/* The same for a file that a debuginfod server has sent, which is not trusted even if it is ours. */
+Image *image_open_fetched(TargetFiles *files, int fd, const char *path, GError **error);
+
 /* The xz-compressed ELF file in section .gnu_debugdata (a symbol table of local functions), or NULL. */
 Image *image_open_embedded(Image *image);
 
@@ -50,10 +53,10 @@ const char *image_place(const Image *image);    /* the same with links resolved:
 const char *image_build_id(const Image *image); /* lower-case hex, or NULL */
 const struct stat *image_stat(const Image *image);
 
-/* Whether only root and the caller may have written or can change the file. */
+/* Whether only root and the caller may have written or can change the file, and it is not from a debuginfod server. */
 gboolean image_is_trusted(const Image *image);
 
-/* patience_join() if it is another user's. */
+/* patience_join() if it is not trusted. */
 void image_join_patience(const Image *image);
 
 /* The crc32 of the whole file that .gnu_debuglink records (the one of RFC 1952). FALSE: the time is up (patience.h). */

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STRANGER = 65532, STATUS = 7, DEADLINE_S = 60 };
+enum { STRANGER = 65532, STATUS = 7, DEADLINE_S = 60, NO_SIGNALS = -1 };
 
 static void G_GNUC_PRINTF(1, 2) say(const char *format, ...)
 {
@@ -322,7 +322,9 @@ static void
 run_in_child(pid_t command)
 {
     const pid_t stranger = begin_stranger();
-    const char *why = supervisor_run(stranger, DEADLINE_S, print_in_child, (gpointer)(guintptr) "printed by the child");
+    const SupervisorWork work = {stranger, print_in_child, (gpointer)(guintptr) "printed by the child", DEADLINE_S,
+                                 NO_SIGNALS};
+    const char *why = supervisor_run(&work);
     kill(stranger, SIGKILL);
     _exit(why == NULL ? STATUS : 1);
 }
@@ -337,6 +339,35 @@ test_output_of_work(void)
     g_assert_cmpint(WEXITSTATUS(ended.status), ==, STATUS);
     g_assert_cmpstr(ended.text->str, ==, "");
     g_string_free(ended.text, TRUE);
+}
+
+static void
+work_without_end(gpointer data G_GNUC_UNUSED)
+{
+    for (;;)
+        pause();
+}
+
+/* About one of our own processes, by which nothing is to be feared. */
+static void
+test_deadline_of_work(void)
+{
+    const SupervisorWork work = {.pid = getpid(), .run = work_without_end, .seconds = 1, .signals = NO_SIGNALS};
+    g_autofree char *why = supervisor_run(&work);
+    g_assert_cmpstr(why, ==, "it took longer than 1 s");
+}
+
+static void
+test_work_ends_on_a_signal(void)
+{
+    int ends[2];
+    g_assert_cmpint(pipe(ends), ==, 0);
+    g_assert_cmpint(write(ends[1], "", 1), ==, 1);
+    const SupervisorWork work = {.pid = getpid(), .run = work_without_end, .seconds = DEADLINE_S, .signals = ends[0]};
+    g_autofree char *why = supervisor_run(&work);
+    g_assert_cmpstr(why, ==, "a signal was received before it had ended");
+    close(ends[0]);
+    close(ends[1]);
 }
 
 static void
@@ -389,5 +420,7 @@ main(int argc, char **argv)
     g_test_add_func("/supervisor/given-up-for-all-together", test_given_up_for_all_together);
     g_test_add_func("/supervisor/other-waits", test_other_waits);
     g_test_add_func("/supervisor/output-of-work", test_output_of_work);
+    g_test_add_func("/supervisor/deadline-of-work", test_deadline_of_work);
+    g_test_add_func("/supervisor/work-ends-on-a-signal", test_work_ends_on_a_signal);
     return g_test_run();
 }

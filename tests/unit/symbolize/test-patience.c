@@ -184,6 +184,25 @@ test_file_of_another_user(void)
     patience_end();
 }
 
+/* This program as a debuginfod server sends it, which is kept in a file of our own. */
+static void
+test_file_from_a_server(void)
+{
+    g_autoptr(TargetFiles) files = files_with_little_time();
+    const int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    g_autoptr(Image) own = image_open_descriptor(files, self, "/proc/self/exe", NULL);
+    g_assert_true(image_is_trusted(own));
+    g_autoptr(Image) fetched = image_open_fetched(files, self, "/proc/self/exe", NULL);
+    g_assert_nonnull(fetched);
+    g_assert_false(image_is_trusted(fetched));
+    g_assert_false(target_files_take_time(files, TARGET_FILES_MAX_TIME));
+    g_assert_false(patience_spend(PATIENCE_UNSEEN));
+    patience_end();
+    g_autoptr(Image) late = image_open_fetched(files, self, "/proc/self/exe", NULL);
+    g_assert_null(late);
+    close(self);
+}
+
 /* An ELF file with one section. */
 static GByteArray *
 elf_with_section(const char *name, guint64 flags, const guint8 *content, gsize size)
@@ -395,6 +414,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/patience/tables-that-refer-to-each-other", test_tables_that_refer_to_each_other);
     g_test_add_func("/patience/file-of-another-user", test_file_of_another_user);
+    g_test_add_func("/patience/file-from-a-server", test_file_from_a_server);
     g_test_add_func("/patience/time-counts-from-the-opening", test_time_counts_from_the_opening);
     g_test_add_func("/patience/sections-are-expanded-in-pieces", test_sections_are_expanded_in_pieces);
     g_test_add_func("/patience/expansion-ends", test_expansion_ends);
