@@ -612,6 +612,14 @@ target_files_take_memory(TargetFiles *files, guint64 bytes)
     return fits;
 }
 
+void
+target_files_give_memory(TargetFiles *files, guint64 bytes)
+{
+    g_mutex_lock(&files->lock);
+    files->memory -= bytes;
+    g_mutex_unlock(&files->lock);
+}
+
 gboolean
 target_files_take_time(TargetFiles *files, gint64 time_us)
 {

@@ -63,12 +63,13 @@ gboolean target_files_open(TargetFiles *files, const char *path, TargetFile *fil
 char *target_files_open_text(TargetFiles *files, const char *path, GError **error);
 
 /*
- * Accounts for the memory of copies of files that another user may change while they are read, and of expanded
- * sections. FALSE, and counted as omitted, if the sum would exceed TARGET_FILES_MAX_MEMORY. If files is NULL, the limit
- * applies to this one alone.
+ * Accounts for the memory of copies of files that another user may change while they are read, of expanded sections,
+ * and of what is made of files that are not trusted (symbolize/patience.h). FALSE, and counted as omitted, if the sum
+ * would exceed TARGET_FILES_MAX_MEMORY. If files is NULL, the limit applies to this one alone.
  */
 #define TARGET_FILES_MAX_MEMORY ((guint64)2 << 30)
 gboolean target_files_take_memory(TargetFiles *files, guint64 bytes);
+void target_files_give_memory(TargetFiles *files, guint64 bytes); /* what was taken is free again */
 
 /* Accounts for the processor time for files that neither root nor the caller owns, in this process: that of finding
  * those that another user names counts where they are opened, and then no more are. FALSE, and noted, once the sum is

@@ -302,7 +302,7 @@ note_left_out(TargetFiles *files)
 
     if (n == 0)
         return NULL;
-    return g_strdup_printf("%u files or sections of debug information were left out: together they take over %u MiB", n,
+    return g_strdup_printf("%u files or tables of debug information were left out: together they take over %u MiB", n,
                            (guint)(TARGET_FILES_MAX_MEMORY >> 20));
 }
 

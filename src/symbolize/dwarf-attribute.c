@@ -137,11 +137,11 @@ read_abbrev(DwarfAbbrevs *abbrevs, const DwarfUnit *unit, DwarfCursor *cursor)
         guint8 size = form_size(spec.form);
         gboolean fixed = size != SIZE_VARIABLE && size != SIZE_UNKNOWN && abbrev.size < G_MAXUINT16;
         abbrev.size = fixed ? abbrev.size + real_size(unit, size) : DWARF_VARIABLE;
-        g_array_append_val(abbrevs->specs, spec);
+        if (!patience_append(abbrevs->specs, &spec))
+            return FALSE;
     }
     abbrev.n = abbrevs->specs->len - abbrev.first;
-    g_array_append_val(abbrevs->abbrevs, abbrev);
-    return TRUE;
+    return patience_append(abbrevs->abbrevs, &abbrev);
 }
 
 static gint

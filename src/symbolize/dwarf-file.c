@@ -164,6 +164,8 @@ read_units(DwarfFile *file)
         offset = unit.end;
         if (is_readable(&unit)) {
             read_root(&unit);
+            if (!patience_keep(2 * sizeof(unit))) /* the array grows by as much as it has */
+                return;
             g_array_append_val(file->units, unit);
         }
     }

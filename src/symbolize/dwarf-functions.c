@@ -14,6 +14,8 @@
 /* Deeper chains of inlined calls are cut off on the inside; compilers stay below a hundred. */
 #define MAX_FRAMES 4096
 
+#define RESOLVED_BYTES 128 /* of memory, in its table */
+
 /* A function, or an inlined call of one, that covers a requested address. */
 typedef struct {
     guint64 origin; /* offset of the entry with its name: the abstract instance that many calls share, or its own */
@@ -22,10 +24,12 @@ typedef struct {
     gboolean inlined;
 } Function;
 
+/* What covers one requested address. */
 typedef struct {
-    guint32 asked;
-    guint32 function;
-} Hit;
+    Function *functions; /* the last physical function and the calls inlined in it, outermost first */
+    guint32 n, room;
+    guint64 latest; /* the number of the last entry that covered it */
+} Chain;
 
 /* The attributes found along the origins. */
 typedef struct {
@@ -42,9 +46,8 @@ typedef struct {
     GHashTable *scopes;   /* DwarfUnit -> DwarfScopes */
     GHashTable *resolved; /* offset -> Resolved, for entries of the question's unit */
     GHashTable *paths;    /* file number -> interned path */
-    GArray *functions;    /* Function */
-    GArray *hits;         /* Hit, in the order of the walk: outer functions before inner ones */
-    guint32 *latest;      /* by question: the last function that hit it, plus 1 */
+    Chain *chains;        /* by question */
+    guint64 n_entries;    /* with ranges, so far */
 } Walk;
 
 typedef struct {
@@ -213,6 +216,8 @@ resolve(Walk *walk, guint64 offset)
     resolved->line = (guint32)line_of(walk, &identity);
     resolved->has_linkage = identity.linkage != NULL;
     resolved->name = name_identity(walk, &identity);
+    patience_hold(RESOLVED_BYTES);
+    patience_keep(name_size(&resolved->name));
     g_hash_table_insert(walk->resolved, GSIZE_TO_POINTER(offset), resolved);
     return resolved;
 }
@@ -231,10 +236,34 @@ first_at_or_after(const DwarfQuestion *question, guint64 address)
     return low;
 }
 
+static gboolean
+make_room(Chain *chain)
+{
+    const guint32 more = chain->room > 0 ? chain->room : 2;
+    if (!patience_hold(more * sizeof(Function)))
+        return FALSE;
+    chain->room += more;
+    chain->functions = g_renew(Function, chain->functions, chain->room);
+    return TRUE;
+}
+
+/* Calls outside of all physical functions have no name. */
+static gboolean
+add_function(Chain *chain, const Function *function)
+{
+    if (!function->inlined)
+        chain->n = 0;
+    else if (chain->n == 0 || chain->n == MAX_FRAMES)
+        return TRUE;
+    if (chain->n == chain->room && !make_room(chain))
+        return FALSE;
+    chain->functions[chain->n++] = *function;
+    return TRUE;
+}
+
 typedef struct {
     Walk *walk;
     Function *function;
-    gboolean added;
 } Visit;
 
 static void
@@ -248,17 +277,14 @@ visit_range(guint64 start, guint64 limit, gpointer data)
     if (visit->function->start == G_MAXUINT64)
         visit->function->start = start;
     for (guint i = first_at_or_after(question, start); i < question->n_asked; i++) {
+        Chain *chain = &walk->chains[i];
         if (question->asked[i]->address >= limit || !patience_spend(16))
             return;
-        if (!visit->added) {
-            g_array_append_val(walk->functions, *visit->function);
-            visit->added = TRUE;
-        }
-        if (walk->latest[i] != walk->functions->len) { /* overlapping ranges hit once */
-            const Hit hit = {i, walk->functions->len - 1};
-            g_array_append_val(walk->hits, hit);
-            walk->latest[i] = walk->functions->len;
-        }
+        if (chain->latest == walk->n_entries) /* overlapping ranges cover it once */
+            continue;
+        chain->latest = walk->n_entries;
+        if (!add_function(chain, visit->function))
+            return;
     }
 }
 
@@ -279,7 +305,8 @@ note_function(Walk *walk, Entry *entry, guint64 offset)
 {
     entry->function.origin = name_offset(walk->question->unit, entry, offset);
     entry->function.start = G_MAXUINT64;
-    Visit visit = {walk, &entry->function, FALSE};
+    Visit visit = {walk, &entry->function};
+    walk->n_entries++;
     dwarf_place_each(&entry->place, walk->question->unit, visit_range, &visit);
 }
 
@@ -318,7 +345,8 @@ path_of(Walk *walk, guint64 file)
     const char *path = g_hash_table_lookup(walk->paths, GSIZE_TO_POINTER(file));
     if (path == NULL && walk->lines != NULL) {
         g_autofree char *text = dwarf_lines_path(walk->lines, file);
-        path = text != NULL ? names_string(walk->question->names, text, strlen(text)) : NULL;
+        path = text != NULL && patience_keep(strlen(text)) ? names_string(walk->question->names, text, strlen(text))
+                                                           : NULL;
         g_hash_table_insert(walk->paths, GSIZE_TO_POINTER(file), (gpointer)(guintptr)path);
     }
     return path;
@@ -326,13 +354,13 @@ path_of(Walk *walk, guint64 file)
 
 /* Fills one frame per function, innermost first; a nameless inlined call only contributes its place in its caller. */
 static guint32
-fill_frames(Walk *walk, const Hit *hits, guint32 n, const ObjectAsked *asked, SymbolFrame *frames)
+fill_frames(Walk *walk, const Chain *chain, const ObjectAsked *asked, SymbolFrame *frames)
 {
     guint32 filled = 0;
     const char *file = asked->file;
     guint32 line = asked->line;
-    for (guint32 i = n; i-- > 0;) {
-        const Function *function = &g_array_index(walk->functions, Function, hits[i].function);
+    for (guint32 i = chain->n; i-- > 0;) {
+        const Function *function = &chain->functions[i];
         const Resolved *resolved = resolve(walk, function->origin);
         if (resolved->name.function != NULL || !function->inlined) {
             frames[filled++] = (SymbolFrame){
@@ -367,47 +395,25 @@ mangles(guint16 language)
     }
 }
 
-/* hits: those of one address, outermost first. Those from the last physical function on count. */
 static void
-answer(Walk *walk, ObjectAsked *asked, const Hit *hits, guint32 n)
+answer(Walk *walk, ObjectAsked *asked, const Chain *chain)
 {
-    guint32 first = n;
-    while (first > 0 && g_array_index(walk->functions, Function, hits[first - 1].function).inlined)
-        first--;
-    if (first == 0)
+    const Function *physical = &chain->functions[0];
+    if (!patience_spend(64 * (guint64)chain->n) || !patience_keep(chain->n * sizeof(SymbolFrame)))
         return;
-    first--;
-    const Function *physical = &g_array_index(walk->functions, Function, hits[first].function);
-    guint32 depth = MIN(n - first, MAX_FRAMES);
-    if (!patience_spend(64 * (guint64)depth))
-        return;
-    SymbolFrame *frames = names_frames(walk->question->names, depth);
-    guint32 filled = fill_frames(walk, hits + first, depth, asked, frames);
+    SymbolFrame *frames = names_frames(walk->question->names, chain->n);
+    guint32 filled = fill_frames(walk, chain, asked, frames);
     asked->symbol = (Symbol){frames, filled};
     if (!resolve(walk, physical->origin)->has_linkage && mangles(walk->question->lines->language))
         asked->unnamed_start = physical->start;
 }
 
-static gint
-compare_hits(gconstpointer a, gconstpointer b)
-{
-    const Hit *x = a;
-    const Hit *y = b;
-    if (x->asked != y->asked)
-        return x->asked < y->asked ? -1 : 1;
-    return x->function < y->function ? -1 : x->function > y->function;
-}
-
 static void
 answer_all(Walk *walk)
 {
-    patience_sort(walk->hits, compare_hits); /* functions are numbered in the order of the walk */
-    const Hit *hits = (const Hit *)(gconstpointer)walk->hits->data;
-    for (guint first = 0, last; first < walk->hits->len; first = last) {
-        for (last = first; last < walk->hits->len && hits[last].asked == hits[first].asked; last++) {
-        }
-        answer(walk, walk->question->asked[hits[first].asked], hits + first, last - first);
-    }
+    for (guint i = 0; i < walk->question->n_asked; i++)
+        if (walk->chains[i].n > 0)
+            answer(walk, walk->question->asked[i], &walk->chains[i]);
 }
 
 static void
@@ -449,9 +455,7 @@ dwarf_functions_answer(const DwarfQuestion *question)
         .scopes = g_hash_table_new_full(NULL, NULL, NULL, free_scopes),
         .resolved = g_hash_table_new_full(keyed_hash_pointer, NULL, NULL, g_free),
         .paths = g_hash_table_new(keyed_hash_pointer, NULL),
-        .functions = g_array_new(FALSE, FALSE, sizeof(Function)),
-        .hits = g_array_new(FALSE, FALSE, sizeof(Hit)),
-        .latest = g_new0(guint32, question->n_asked),
+        .chains = g_new0(Chain, question->n_asked),
     };
     if (walk.lines != NULL)
         answer_lines(&walk);
@@ -462,7 +466,7 @@ dwarf_functions_answer(const DwarfQuestion *question)
     g_hash_table_unref(walk.abbrevs);
     g_hash_table_unref(walk.resolved);
     g_hash_table_unref(walk.paths);
-    g_array_unref(walk.functions);
-    g_array_unref(walk.hits);
-    g_free(walk.latest);
+    for (guint i = 0; i < question->n_asked; i++)
+        g_free(walk.chains[i].functions);
+    g_free(walk.chains);
 }

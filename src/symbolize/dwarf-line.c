@@ -37,9 +37,9 @@ dwarf_lines_free(DwarfLines *lines)
 }
 
 static gboolean
-may_add(const GArray *rows)
+add(GArray *rows, gconstpointer row)
 {
-    return rows->len < DWARF_MOST_ROWS && patience_spend(16);
+    return rows->len < DWARF_MOST_ROWS && patience_spend(16) && patience_append(rows, row);
 }
 
 /* Before version 5 [DWARF 4, 6.2.4]: both tables end with an empty name; files count from 1, directory 0 is the unit's.
@@ -49,20 +49,17 @@ read_old_tables(DwarfLines *lines, DwarfCursor *cursor)
 {
     const char *name = lines->unit.directory;
     g_array_append_val(lines->directories, name);
-    while ((name = dwarf_cursor_string(cursor)) != NULL && name[0] != '\0') {
-        if (!may_add(lines->directories))
+    while ((name = dwarf_cursor_string(cursor)) != NULL && name[0] != '\0')
+        if (!add(lines->directories, &name))
             return FALSE;
-        g_array_append_val(lines->directories, name);
-    }
     File file = {0};
     g_array_append_val(lines->files, file);
     while ((file.name = dwarf_cursor_string(cursor)) != NULL && file.name[0] != '\0') {
-        if (!may_add(lines->files))
-            return FALSE;
         file.directory = dwarf_cursor_uleb(cursor);
         dwarf_cursor_uleb(cursor); /* time */
         dwarf_cursor_uleb(cursor); /* size */
-        g_array_append_val(lines->files, file);
+        if (!add(lines->files, &file))
+            return FALSE;
     }
     return TRUE;
 }
@@ -111,9 +108,8 @@ read_table(DwarfLines *lines, DwarfCursor *cursor, GArray *files)
         return FALSE;
     for (guint64 i = 0; i < n; i++) {
         File file;
-        if (!may_add(files) || !read_row(lines, cursor, &format, &file))
+        if (!read_row(lines, cursor, &format, &file) || !add(files, &file))
             return FALSE;
-        g_array_append_val(files, file);
     }
     return TRUE;
 }
@@ -125,7 +121,8 @@ read_new_tables(DwarfLines *lines, DwarfCursor *cursor)
     if (!read_table(lines, cursor, directories))
         return FALSE;
     for (guint i = 0; i < directories->len; i++)
-        g_array_append_val(lines->directories, g_array_index(directories, File, i).name);
+        if (!add(lines->directories, &g_array_index(directories, File, i).name))
+            return FALSE;
     return read_table(lines, cursor, lines->files);
 }
 

@@ -52,8 +52,7 @@ scope_of_children(DwarfScopes *scopes, guint16 tag, guint64 offset, guint32 arou
 
     if (!is_scope(tag) && tag != DW_TAG_subprogram)
         return around;
-    g_array_append_val(scopes->scopes, scope);
-    return scopes->scopes->len - 1;
+    return patience_append(scopes->scopes, &scope) ? scopes->scopes->len - 1 : around;
 }
 
 /* A function declared inside another one is not part of it; the classes there are. */
@@ -88,10 +87,12 @@ walk(DwarfScopes *scopes)
             return;
         if (is_member(scopes, abbrev->tag, current)) {
             const Member member = {offset, current};
-            g_array_append_val(scopes->members, member);
+            if (!patience_append(scopes->members, &member))
+                return;
         }
         if (abbrev->has_children) {
-            g_array_append_val(around, current);
+            if (!patience_append(around, &current))
+                return;
             current = scope_of_children(scopes, abbrev->tag, offset, current);
         }
     }

@@ -21,6 +21,7 @@
 #define MAX_BUILD_ID     64
 #define MAX_SECTION_NAME 256
 #define MAX_NOTES        (16 << 20)
+#define SECTION_BYTES    256                          /* of memory, in libelf */
 #define MAX_SEGMENTS     (65536 / sizeof(Elf64_Phdr)) /* that the kernel loads */
 
 /* What is read between two looks at the clock (patience.h). Input that becomes nothing is work as well: a hole in a
@@ -150,10 +151,37 @@ read_segments(Image *image)
     return TRUE;
 }
 
+static guint64
+number_at(const guint8 *data, gsize size, guint64 offset, guint width)
+{
+    guint64 number = 0;
+    if (size < width || offset > size - width)
+        return 0;
+    for (guint i = 0; i < width; i++)
+        number = number << 8 | data[offset + (data[EI_DATA] == ELFDATA2MSB ? i : width - 1 - i)];
+    return number;
+}
+
+/* libelf has the memory for all sections before it can be asked for their number. */
+static gboolean
+take_sections(const Image *image, const guint8 *data, gsize size)
+{
+    const gboolean wide = size > EI_NIDENT && data[EI_CLASS] == ELFCLASS64;
+    const guint64 table = wide ? number_at(data, size, offsetof(Elf64_Ehdr, e_shoff), sizeof(Elf64_Off))
+                               : number_at(data, size, offsetof(Elf32_Ehdr, e_shoff), sizeof(Elf32_Off));
+    guint64 n = number_at(data, size, wide ? offsetof(Elf64_Ehdr, e_shnum) : offsetof(Elf32_Ehdr, e_shnum), 2);
+    if (n == 0 && table != 0) /* it is in the first section */
+        n = wide ? number_at(data, size, table + offsetof(Elf64_Shdr, sh_size), sizeof(Elf64_Xword))
+                 : number_at(data, size, table + offsetof(Elf32_Shdr, sh_size), sizeof(Elf32_Word));
+    return target_files_take_memory(image->files, MIN(n, size / sizeof(Elf32_Shdr)) * SECTION_BYTES);
+}
+
 /* Opens the bytes as an ELF file; FALSE if they are not one. */
 static gboolean
 start_elf(Image *image, gpointer data, gsize size)
 {
+    if (!take_sections(image, data, size))
+        return FALSE;
     elf_version(EV_CURRENT);
     image->elf = elf_memory(data, size);
     if (image->elf == NULL || elf_kind(image->elf) != ELF_K_ELF || !read_segments(image))

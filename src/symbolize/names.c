@@ -34,6 +34,16 @@ name_budget_cut(NameBudget *budget, const char *text)
     return g_strdup_printf("%.*s…", (int)kept, text);
 }
 
+gsize
+name_size(const Name *name)
+{
+    const char *const texts[] = {name->function, name->system_name != name->function ? name->system_name : NULL};
+    gsize size = 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+        size += texts[i] != NULL ? strlen(texts[i]) + 1 : 0;
+    return size;
+}
+
 Names *
 names_new(void)
 {

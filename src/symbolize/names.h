@@ -29,6 +29,8 @@ typedef struct {
     const char *system_name; /* as given; the same pointer if it was not mangled */
 } Name;
 
+gsize name_size(const Name *name); /* bytes of its texts */
+
 Names *names_new(void);
 
 /* The one copy of text[0, length), which may be cut (NameBudget); lives as long as names. */

@@ -122,6 +122,7 @@ answer_open(ObjectWork *work, const SymbolTable *table, ObjectAsked *asked)
     if (linkage == NULL)
         return;
     Name name = names_function(work->names, linkage, length);
+    patience_keep(name_size(&name));
     SymbolFrame *frame = names_frames(work->names, 1);
     *frame = (SymbolFrame){
         .function = name.function,
@@ -142,6 +143,7 @@ name_last_frame(ObjectWork *work, const SymbolTable *table, ObjectAsked *asked)
     if (linkage == NULL || linkage[0] != '_')
         return;
     Name name = names_function(work->names, linkage, length);
+    patience_keep(name_size(&name));
     SymbolFrame *frame = (SymbolFrame *)(guintptr)&asked->symbol.frames[asked->symbol.n_frames - 1];
     if (name.function != name.system_name || !frame->known) {
         frame->function = name.function;
@@ -155,6 +157,8 @@ answer_from_table(ObjectWork *work, const SymbolTable *table)
 {
     for (guint i = 0; i < work->asked->len; i++) {
         ObjectAsked *asked = &g_array_index(work->asked, ObjectAsked, i);
+        if (!patience_spend(64))
+            return;
         if (asked->symbol.n_frames == 0)
             answer_open(work, table, asked);
         else if (asked->unnamed_start != 0)

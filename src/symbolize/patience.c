@@ -10,11 +10,16 @@ _Thread_local guint64 patience_unseen;
 static _Thread_local struct {
     TargetFiles *files;
     gint64 read_us;
+    guint64 held, granted; /* bytes; granted by FILES, which threads share */
+    gboolean is_full;      /* there was no memory */
 } current;
+
+#define GRANT ((guint64)1 << 20)
 
 void
 patience_begin(TargetFiles *files)
 {
+    patience_end();
     current.files = files;
     current.read_us = files != NULL ? thread_time_us() : 0;
     patience_unseen = files != NULL ? PATIENCE_UNSEEN : 0;
@@ -35,7 +40,7 @@ patience_look(void)
     if (current.files == NULL)
         return TRUE;
     gint64 now = thread_time_us();
-    gboolean goes_on = target_files_take_time(current.files, now - current.read_us);
+    gboolean goes_on = target_files_take_time(current.files, now - current.read_us) && !current.is_full;
     current.read_us = now;
     patience_unseen = goes_on ? 0 : PATIENCE_UNSEEN;
     return goes_on;
@@ -45,8 +50,52 @@ void
 patience_end(void)
 {
     patience_look();
+    if (current.granted > 0)
+        target_files_give_memory(current.files, current.granted);
     current.files = NULL;
+    current.held = current.granted = 0;
+    current.is_full = FALSE;
     patience_unseen = 0;
+}
+
+static gboolean
+take_memory(guint64 bytes)
+{
+    current.is_full = current.is_full || !target_files_take_memory(current.files, bytes);
+    if (current.is_full)
+        patience_unseen = PATIENCE_UNSEEN;
+    return !current.is_full;
+}
+
+gboolean
+patience_keep(guint64 bytes)
+{
+    return current.files == NULL || take_memory(bytes);
+}
+
+gboolean
+patience_hold(guint64 bytes)
+{
+    const guint64 held = current.held + bytes;
+    if (current.files == NULL)
+        return TRUE;
+    if (held > current.granted) {
+        const guint64 more = MAX(held - current.granted, GRANT);
+        if (!take_memory(more))
+            return FALSE;
+        current.granted += more;
+    }
+    current.held = held;
+    return TRUE;
+}
+
+gboolean
+patience_append(GArray *array, gconstpointer element)
+{
+    if (!patience_hold(2 * (guint64)g_array_get_element_size(array))) /* it grows by as much as it has */
+        return FALSE;
+    g_array_append_vals(array, element, 1);
+    return TRUE;
 }
 
 /* Elements that are sorted without a look at the clock. */
@@ -112,6 +161,10 @@ void
 patience_sort(GArray *array, GCompareFunc compare)
 {
     const gsize size = g_array_get_element_size(array);
+    if (array->len > RUN && !patience_hold(array->len * size)) {
+        g_array_set_size(array, 0);
+        return;
+    }
     g_autofree guint8 *other = array->len > RUN ? g_malloc_n(array->len, size) : NULL;
     Sort sort = {.from = (guint8 *)array->data, .to = other, .n = array->len, .size = size, .compare = compare};
     if (!sort_runs(&sort) || !merge_all(&sort))

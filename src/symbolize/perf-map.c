@@ -79,6 +79,8 @@ perf_map_parse(char *text, gsize size)
         if (read_entry(line, text, &entry)) {
             if (end - (text + entry.name) > PERF_MAP_MAX_NAME)
                 text[entry.name + PERF_MAP_MAX_NAME] = '\0';
+            if (!patience_keep(2 * sizeof(entry))) /* the array grows by as much as it has */
+                break;
             g_array_append_val(map->entries, entry);
         }
         line = end + 1;

@@ -74,6 +74,8 @@ read_sections(Elf *elf)
         gsize index = elf_ndxscn(scn);
         if (gelf_getshdr(scn, &header) == NULL)
             continue;
+        if (!patience_hold(2 * sizeof(Section)))
+            break;
         if (sections->len <= index)
             g_array_set_size(sections, (guint)index + 1);
         g_array_index(sections, Section, index) = (Section){
@@ -133,7 +135,7 @@ add(const Reader *reader, const GElf_Sym *symbol, guint32 index, const char *nam
         .length = (guint32)length,
         .rank = rank(symbol, name, length),
     };
-    g_array_append_val(reader->table->entries, entry);
+    patience_append(reader->table->entries, &entry);
 }
 
 static Elf_Scn *

@@ -7,6 +7,7 @@
 #include <dwarf.h>
 #include <fcntl.h>
 #include <lzma.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -18,7 +19,8 @@ enum {
     LEFT_MS = 300,
     LONG = 32 << 20, /* takes longer than SHORT_US, however it is read */
     SHORT_US = 1000,
-    ENOUGH_S = 20, /* of processor time, for a slow build; the tables would take hours */
+    ENOUGH_BYTES = 4 << 20, /* for a chain of calls, not for the tables */
+    ENOUGH_S = 20,          /* of processor time, for a slow build; the tables would take hours */
 };
 
 /* A unit of many functions of one byte each, with an abbreviation of many attributes of none. */
@@ -78,6 +80,123 @@ test_tables_that_refer_to_each_other(void)
     g_assert_true(target_files_ran_out(files));
     g_assert_cmpint(thread_time_us() - began, <, ENOUGH_S * G_USEC_PER_SEC);
     close(self);
+}
+
+static TargetFiles *
+files_with_memory(guint64 left)
+{
+    const TargetFilesOptions options = {.closed = TRUE};
+    TargetFiles *files = target_files_new(&options);
+    g_assert_true(target_files_take_memory(files, TARGET_FILES_MAX_MEMORY - left));
+    return files;
+}
+
+/* What a unit of SECTIONS says about the address 0x1000, as one of a file that is not trusted. */
+static Symbol
+ask_with_memory(TargetFiles *files, const ImageSection sections[DWARF_N_SECTIONS], Names *names)
+{
+    int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    g_autoptr(Image) program = image_open_descriptor(NULL, self, "/proc/self/exe", NULL);
+    g_autoptr(DwarfFile) file = dwarf_file_from_sections(program, sections);
+    g_assert_nonnull(file);
+    const DwarfUnit *unit = &g_array_index(file->units, DwarfUnit, 0);
+    ObjectAsked asked = {.address = 0x1000}, *all[] = {&asked};
+    patience_begin(files);
+    dwarf_functions_answer(&(DwarfQuestion){unit, unit, all, 1, 0, names});
+    patience_end();
+    close(self);
+    return asked.symbol;
+}
+
+/* Entries of one byte each that cover the same address, after a function that does: ENTRY is 2, more functions, or 3,
+ * calls that are inlined in it. */
+static void
+check_entries_of_one_address(guint8 entry)
+{
+    static const guint8 abbreviations[] = {1,
+                                           DW_TAG_compile_unit,
+                                           1,
+                                           0,
+                                           0,
+                                           2,
+                                           DW_TAG_subprogram,
+                                           0,
+                                           DW_AT_ranges,
+                                           DW_FORM_implicit_const,
+                                           0,
+                                           0,
+                                           0,
+                                           3,
+                                           DW_TAG_inlined_subroutine,
+                                           0,
+                                           DW_AT_ranges,
+                                           DW_FORM_implicit_const,
+                                           0,
+                                           0,
+                                           0,
+                                           0};
+    static const guint8 ranges[] = {DW_RLE_offset_pair, 0, 0x80, 0x40, DW_RLE_end_of_list}; /* 0 to 0x2000 */
+    const guint8 head[] = {0, 0, 0, 0, 5, 0, DW_UT_compile, 8, 0, 0, 0, 0, 1, 2};
+    g_autoptr(TargetFiles) files = files_with_memory(ENOUGH_BYTES);
+    g_autoptr(GByteArray) info = g_byte_array_new();
+    g_autoptr(Names) names = names_new();
+    g_byte_array_append(info, head, sizeof(head));
+    g_byte_array_set_size(info, sizeof(head) + ENTRIES);
+    memset(info->data + sizeof(head), entry, ENTRIES);
+    const guint32 length = GUINT32_TO_LE(info->len - 4);
+    memcpy(info->data, &length, sizeof(length));
+    const ImageSection sections[DWARF_N_SECTIONS] = {
+        [DWARF_INFO] = {.data = info->data, .size = info->len},
+        [DWARF_ABBREV] = {.data = abbreviations, .size = sizeof(abbreviations)},
+        [DWARF_RNGLISTS] = {.data = ranges, .size = sizeof(ranges)},
+    };
+    const Symbol symbol = ask_with_memory(files, sections, names);
+    g_assert_cmpuint(symbol.n_frames, ==, 1);
+    g_assert_cmpuint(target_files_left_out(files), ==, 0);
+}
+
+static void
+test_entries_of_one_address(void)
+{
+    check_entries_of_one_address(2);
+    check_entries_of_one_address(3);
+}
+
+static void
+test_tables_that_become_large(void)
+{
+    g_autoptr(GByteArray) info = g_byte_array_new(), abbreviations = g_byte_array_new();
+    g_autoptr(TargetFiles) files = files_with_memory(ENOUGH_BYTES);
+    g_autoptr(Names) names = names_new();
+    add_unit(info, abbreviations);
+    const ImageSection sections[DWARF_N_SECTIONS] = {
+        [DWARF_INFO] = {.data = info->data, .size = info->len},
+        [DWARF_ABBREV] = {.data = abbreviations->data, .size = abbreviations->len},
+    };
+    g_assert_cmpuint(ask_with_memory(files, sections, names).n_frames, ==, 0);
+    g_assert_cmpuint(target_files_left_out(files), ==, 1);
+    g_assert_true(target_files_take_memory(files, ENOUGH_BYTES)); /* what was held is free again */
+}
+
+static void
+test_memory(void)
+{
+    g_autoptr(TargetFiles) files = files_with_memory(ENOUGH_BYTES);
+    patience_begin(files);
+    g_assert_true(patience_keep(1));
+    g_assert_true(patience_hold(1));
+    g_assert_false(patience_hold(ENOUGH_BYTES));
+    g_assert_false(patience_spend(1));
+    g_assert_false(patience_keep(1));
+    patience_begin(files);
+    g_assert_true(patience_spend(1));
+    g_assert_true(patience_hold(ENOUGH_BYTES - 1));
+    patience_begin(NULL);
+    g_assert_true(patience_hold(TARGET_FILES_MAX_MEMORY));
+    g_assert_true(patience_keep(TARGET_FILES_MAX_MEMORY));
+    patience_end();
+    g_assert_true(target_files_take_memory(files, ENOUGH_BYTES - 1));
+    g_assert_false(target_files_take_memory(files, 1));
 }
 
 static void
@@ -237,6 +356,35 @@ elf_with_section(const char *name, guint64 flags, const guint8 *content, gsize s
     g_byte_array_append(file, (const guint8 *)&start, sizeof(start));
     g_byte_array_append(file, content, (guint)size);
     return file;
+}
+
+/* A table of any number of sections may be a hole in a file. */
+static void
+test_sections_take_memory(void)
+{
+    static const guint8 ident[EI_NIDENT] = {0x7f, 'E', 'L', 'F', ELFCLASS64, G_BYTE_ORDER == G_LITTLE_ENDIAN ? 1 : 2,
+                                            1};
+    enum { SECTIONS = 32768 };
+    struct {
+        Elf64_Ehdr head;
+        Elf64_Shdr first;
+    } start = {.head = {.e_type = ET_DYN,
+                        .e_version = EV_CURRENT,
+                        .e_ehsize = sizeof(Elf64_Ehdr),
+                        .e_shoff = sizeof(Elf64_Ehdr),
+                        .e_shentsize = sizeof(Elf64_Shdr)},
+               .first = {.sh_size = SECTIONS}};
+    const int fd = memfd_create("sections", MFD_CLOEXEC);
+    g_autoptr(TargetFiles) many = files_with_memory(ENOUGH_BYTES), some = files_with_memory(4 * ENOUGH_BYTES);
+    memcpy(start.head.e_ident, ident, sizeof(ident));
+    g_assert_cmpint(write(fd, &start, sizeof(start)), ==, sizeof(start));
+    g_assert_cmpint(ftruncate(fd, sizeof(Elf64_Ehdr) + SECTIONS * sizeof(Elf64_Shdr)), ==, 0);
+    g_autoptr(Image) refused = image_open_descriptor(many, fd, "sections", NULL);
+    g_assert_null(refused);
+    g_assert_cmpuint(target_files_left_out(many), ==, 1);
+    g_autoptr(Image) opened = image_open_descriptor(some, fd, "sections", NULL);
+    g_assert_nonnull(opened);
+    close(fd);
 }
 
 /* CONTENT in a section of a file. */
@@ -413,6 +561,10 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/patience/tables-that-refer-to-each-other", test_tables_that_refer_to_each_other);
+    g_test_add_func("/patience/entries-of-one-address", test_entries_of_one_address);
+    g_test_add_func("/patience/tables-that-become-large", test_tables_that_become_large);
+    g_test_add_func("/patience/memory", test_memory);
+    g_test_add_func("/patience/sections-take-memory", test_sections_take_memory);
     g_test_add_func("/patience/file-of-another-user", test_file_of_another_user);
     g_test_add_func("/patience/file-from-a-server", test_file_from_a_server);
     g_test_add_func("/patience/time-counts-from-the-opening", test_time_counts_from_the_opening);
