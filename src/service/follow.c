@@ -13,8 +13,9 @@
 
 enum {
     CHUNK = 64 * 1024, /* of one answer */
-    POLL_MAX = 16 << 20,
-    FOREIGN_POLL_MAX = 1 << 20, /* of a log of another user, who may write the same bytes again and again */
+    /* Answers, most of which may be short: a file system of the writer's can give single bytes. */
+    POLL_MAX = (16 << 20) / CHUNK,
+    FOREIGN_POLL_MAX = (1 << 20) / CHUNK, /* of a log of another user, who may write the same bytes again and again */
 };
 
 typedef enum { ASK_BEGIN, ASK_READ } Kind;
@@ -133,7 +134,7 @@ follow_free(Follow *follow)
     g_free(follow);
 }
 
-static gsize
+static guint
 most_of_poll(const Follow *follow)
 {
     const uid_t owner = follow->place.owner;
@@ -146,7 +147,7 @@ follow_poll(Follow *follow, GError **error)
     if (!follow->begun && !ask(follow, ASK_BEGIN, error))
         return FALSE;
     follow->begun = TRUE;
-    for (gsize taken = 0; taken < most_of_poll(follow); taken += follow->answer.length) {
+    for (guint taken = 0; taken < most_of_poll(follow); taken++) {
         if (!ask(follow, ASK_READ, error))
             return FALSE;
         if (follow->answer.length == 0)

@@ -185,6 +185,33 @@ test_hole_of_another_user(Fixture *fixture, gconstpointer data)
     check_portions(fixture, (1 << 20) + 65536); /* that it is his is known after the first piece */
 }
 
+typedef struct {
+    const char *path;
+    guint calls;
+} Writer;
+
+static gboolean
+append_more(const char *bytes, gsize length, gpointer data, GError **error)
+{
+    Writer *writer = data;
+    if (writer->calls++ < 1000)
+        append(writer->path, "x");
+    return TRUE;
+}
+
+/* What is read is a byte each time, and there is always another one. */
+static void
+test_single_bytes(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    Writer writer = {.path = fixture->path};
+    g_autoptr(Follow) follow = follow_new(fixture->path, append_more, &writer);
+    append(fixture->path, "x");
+    g_assert_true(follow_poll(follow, &error));
+    g_assert_no_error(error);
+    g_assert_cmpuint(writer.calls, ==, 256);
+}
+
 /* A writer that holds a lease of the file does not answer the kernel, which waits 45 s for it. */
 static pid_t
 hold_lease(const char *path)
@@ -267,6 +294,7 @@ main(int argc, char **argv)
         {"/follow/device", test_device},
         {"/follow/hole", test_hole},
         {"/follow/hole-of-another-user", test_hole_of_another_user},
+        {"/follow/single-bytes", test_single_bytes},
         {"/follow/lease", test_lease},
         {"/follow/link-of-another-user", test_link_of_another_user},
     };
