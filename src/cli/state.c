@@ -157,7 +157,10 @@ state_json(const RouteStatus *status)
     RouteReply reply = {.descriptor = -1};
     status_reply(&reply, status);
     int body = reply_take_body(&reply);
-    json_t *json = body >= 0 ? json_loadfd(body, 0, NULL) : NULL;
+    /* json_loadfd() would read it byte by byte. */
+    g_autoptr(GMappedFile) text = body >= 0 ? g_mapped_file_new_from_fd(body, FALSE, NULL) : NULL;
+    json_t *json =
+        text != NULL ? json_loadb(g_mapped_file_get_contents(text), g_mapped_file_get_length(text), 0, NULL) : NULL;
     if (body >= 0)
         close(body);
     return json;
