@@ -4,6 +4,7 @@
 #include "confine/opener.h"
 #include "confine/rights.h"
 #include "confine/subprocess.h"
+#include "symbolize/redirects.h"
 
 #include <dlfcn.h>
 #include <elfutils/debuginfod.h>
@@ -73,12 +74,21 @@ load(Library *to)
         {"debuginfod_get_user_data", (void **)&to->get_user_data},
     };
     void *opened = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
-    gboolean whole = opened != NULL;
+    gboolean whole = opened != NULL && redirects_refuse(opened);
     for (gsize i = 0; whole && i < G_N_ELEMENTS(functions); i++) {
         *functions[i].function = dlsym(opened, functions[i].name);
         whole = *functions[i].function != NULL;
     }
     return whole;
+}
+
+/* By these, libdebuginfod prints to standard error, the first one what servers send, with what controls a terminal. */
+static void
+keep_quiet(void)
+{
+    static const char *const variables[] = {"DEBUGINFOD_VERBOSE", "DEBUGINFOD_PROGRESS"};
+    for (gsize i = 0; i < G_N_ELEMENTS(variables); i++)
+        g_unsetenv(variables[i]);
 }
 
 /* Loaded on request only, since it loads an HTTP client with all its dependencies. */
@@ -89,6 +99,7 @@ library(void)
     static gsize state;
     if (g_once_init_enter(&state)) {
         choose_cache();
+        keep_quiet();
         g_once_init_leave(&state, load(&loaded) ? 1 : 2);
     }
     return state == 1 ? &loaded : NULL;

@@ -7,7 +7,8 @@
  * that bring nothing have DEBUGINFOD_VAIN_S together, and all of this process DEBUGINFOD_ALL_S and
  * DEBUGINFOD_ALL_BYTES, also of what is compressed on the way; what comes after that is not requested. A child process
  * makes each request (confine/subprocess.h): libdebuginfod looks at none of this while libcurl decompresses. Its own
- * variables (DEBUGINFOD_TIMEOUT, _MAXTIME, _MAXSIZE) hold beside that. Its files are kept in DEBUGINFOD_CACHE_PATH,
+ * variables (DEBUGINFOD_TIMEOUT, _MAXTIME, _MAXSIZE) hold beside that; those by which it prints (DEBUGINFOD_VERBOSE,
+ * _PROGRESS) do not. Redirects are not followed (redirects.h). Its files are kept in DEBUGINFOD_CACHE_PATH,
  * else debuginfod_client in rights_cache_directory(); root uses no directory on which another user decides.
  */
 #ifndef JESCOPE_SYMBOLIZE_DEBUGINFOD_H

@@ -527,8 +527,8 @@ class Debuginfod(http.server.BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def debuginfod():
+@contextlib.contextmanager
+def serving():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Debuginfod)
     server.asked, server.files = [], {}
     thread = threading.Thread(target=server.serve_forever)
@@ -537,6 +537,19 @@ def debuginfod():
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+@pytest.fixture
+def debuginfod():
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def elsewhere():
+    """Another service of the machine."""
+    with serving() as server:
+        yield server
 
 
 def test_debuginfod_on_request(tmp_path, debuginfod):
@@ -554,6 +567,44 @@ def test_debuginfod_on_request(tmp_path, debuginfod):
     env["DEBUGINFOD_URLS"] = f"http://127.0.0.1:{debuginfod.server_port}/"
     assert ask(binary, addresses, env=env) == expected
     assert debuginfod.asked != []
+
+
+class Redirecting(Debuginfod):
+    """Answers with the path of another place, and headers for the terminal of whoever prints them."""
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        self.send_response(302)
+        self.send_header("Location", self.server.place)
+        self.send_header("X-DEBUGINFOD-NAME", "\x1b[2J")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+def test_debuginfod_server_that_redirects(tmp_path, debuginfod, elsewhere):
+    """It would choose what root's command asks for at services of the machine and its network."""
+    binary = build(tmp_path)
+    addresses = every_address(binary)[:1]
+    run("objcopy", "--only-keep-debug", "shapes", "shapes.debug", cwd=tmp_path)
+    run("strip", binary)
+    elsewhere.files["/file"] = (tmp_path / "shapes.debug").read_bytes()
+    (tmp_path / "shapes.debug").unlink()
+    debuginfod.RequestHandlerClass = Redirecting
+    env = {"DEBUGINFOD_URLS": f"http://127.0.0.1:{debuginfod.server_port}/"}
+    bare = ask(binary, addresses)
+    for i, place in enumerate((f"http://127.0.0.1:{elsewhere.server_port}/file", "/file")):
+        debuginfod.place = place
+        assert ask(binary, addresses, env=env | {"DEBUGINFOD_CACHE_PATH": str(tmp_path / f"client{i}")}) == bare
+    assert len(debuginfod.asked) == 2 and elsewhere.asked == []
+
+
+def test_debuginfod_server_whose_headers_are_not_printed(tmp_path, debuginfod):
+    binary = build(tmp_path)
+    run("strip", binary)
+    debuginfod.RequestHandlerClass, debuginfod.place = Redirecting, "/file"
+    env = {"DEBUGINFOD_CACHE_PATH": str(tmp_path / "client"), "DEBUGINFOD_URLS": f"http://127.0.0.1:{debuginfod.server_port}/",
+           "DEBUGINFOD_VERBOSE": "1", "DEBUGINFOD_PROGRESS": "1"}
+    done = run(TOOL, binary, input="0x1000\n", env=os.environ | env)
+    assert debuginfod.asked != [] and "\x1b" not in done.stderr and "X-DEBUGINFOD" not in done.stderr
 
 
 class Silent(Debuginfod):
