@@ -271,8 +271,9 @@ report_fill_source_options(SourceOptions *options, const ReportArguments *argume
 guint
 report_seconds(const GArray *descriptors, const SourceOptions *options)
 {
-    return options->symbolize.debuginfod ? (guint)INPUT_FILE_FOREIGN_REPORT_SECONDS
-                                         : input_files_seconds(descriptors, INPUT_FILE_FOREIGN_REPORT_SECONDS);
+    const gboolean asks = options->symbolize.debuginfod && !options->symbolize.no_files;
+    return asks ? (guint)INPUT_FILE_FOREIGN_REPORT_SECONDS
+                : input_files_seconds(descriptors, INPUT_FILE_FOREIGN_REPORT_SECONDS);
 }
 
 /* The report is built in memory: a file appears complete, or not at all. */

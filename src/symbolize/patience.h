@@ -34,8 +34,8 @@ patience_spend(guint64 work)
     return G_LIKELY(patience_unseen < PATIENCE_UNSEEN) || patience_look();
 }
 
-/* Takes BYTES of TARGET_FILES_MAX_MEMORY: until patience_end(), or for good. FALSE: there are not as many, and the time
- * is up until patience_end(). */
+/* Takes BYTES of TARGET_FILES_MAX_MEMORY: until patience_end(), or for as long as FILES exist. FALSE: there are not as
+ * many, and the time is up until patience_end(). */
 gboolean patience_hold(guint64 bytes);
 gboolean patience_keep(guint64 bytes);
 
