@@ -20,8 +20,8 @@ weight_of(char byte)
     return byte == '{' ? OBJECT_BYTES : byte == '[' ? ARRAY_BYTES : byte == ',' || byte == ':' ? VALUE_BYTES : 0;
 }
 
-static gsize
-weigh(const char *text, gsize length)
+gsize
+document_weight(const char *text, gsize length)
 {
     gsize bytes = 0;
     gboolean quoted = FALSE;
@@ -38,7 +38,7 @@ weigh(const char *text, gsize length)
 json_t *
 document_parse(const char *text, gsize length, GError **error)
 {
-    if (weigh(text, length) > VALUES_MAX) {
+    if (document_weight(text, length) > VALUES_MAX) {
         g_set_error_literal(error, TARGET_ERROR, OUTCOME_TOO_LARGE, "the answer holds too many values");
         return NULL;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fleet/store.h"
 
+#include "client/document.h"
 #include "confine/keyed-hash.h"
 #include "export/clickhouse-client.h"
 #include "export/clickhouse-schema.h"
@@ -24,9 +25,11 @@ enum {
 struct FleetStore {
     Destination *destination;
     ClickhouseClient *client;
-    guint64 most, bytes; /* of all answers together, since what is made of them stays in memory */
-    gint64 patience;     /* microseconds left to wait for answers */
-    guint wait_ms;       /* what PATIENCE began with */
+    guint64 most, bytes;         /* of all answers together, since what is made of them stays in memory */
+    guint64 most_values, values; /* likewise: the memory of their values */
+    guint64 holdings;            /* of all answers about a function */
+    gint64 patience;             /* microseconds left to wait for answers */
+    guint wait_ms;               /* what PATIENCE began with */
 };
 
 static Destination *
@@ -57,7 +60,10 @@ fleet_store_new(const char *url, const ExportAccess *access, GError **error)
     if (client == NULL)
         return NULL;
     FleetStore *store = g_new(FleetStore, 1);
-    *store = (FleetStore){.destination = g_steal_pointer(&destination), .client = client, .most = FLEET_ANSWERS_MAX};
+    *store = (FleetStore){.destination = g_steal_pointer(&destination),
+                          .client = client,
+                          .most = FLEET_ANSWERS_MAX,
+                          .most_values = FLEET_VALUES_MAX};
     fleet_store_limit_time(store, FLEET_WAIT_MS);
     return store;
 }
@@ -74,6 +80,12 @@ void
 fleet_store_limit(FleetStore *store, guint64 bytes)
 {
     store->most = bytes;
+}
+
+void
+fleet_store_limit_values(FleetStore *store, guint64 bytes)
+{
+    store->most_values = bytes;
 }
 
 void
@@ -103,6 +115,14 @@ set_too_much(GError **error)
     return FALSE;
 }
 
+static gboolean
+set_too_many(const char *what, GError **error)
+{
+    g_set_error(error, FLEET_ERROR, FLEET_ERROR_ANSWER,
+                "the answers of the store hold too many %s; ask about less time or fewer processes", what);
+    return FALSE;
+}
+
 static GString *
 set_too_slow(const FleetStore *store, GError **error)
 {
@@ -111,6 +131,17 @@ set_too_slow(const FleetStore *store, GError **error)
                 "again when it is less busy",
                 store->wait_ms / 1000.0);
     return NULL;
+}
+
+/* Counts an answer where it arrives, so that whatever is made of it is bounded. */
+static gboolean
+count_answer(FleetStore *store, const GString *answer, GError **error)
+{
+    store->bytes += answer->len;
+    if (store->bytes > store->most)
+        return set_too_much(error);
+    store->values += document_weight(answer->str, answer->len);
+    return store->values <= store->most_values || set_too_many("values", error);
 }
 
 /* Runs SQL; the answer is to be freed. */
@@ -129,11 +160,9 @@ fetch(FleetStore *store, const char *sql, GError **error)
         g_propagate_error(error, g_steal_pointer(&cause));
         return NULL;
     }
-    store->bytes += answer->len;
-    if (store->bytes <= store->most)
+    if (count_answer(store, answer, error))
         return answer;
     g_string_free(answer, TRUE);
-    set_too_much(error);
     return NULL;
 }
 
@@ -423,6 +452,13 @@ fleet_take_series(FleetStore *store, const FleetPart *part, FleetTaken *taken, G
 
 /* ---- one function ---- */
 
+static gboolean
+count_holdings(FleetStore *store, gsize n, GError **error)
+{
+    store->holdings += n;
+    return store->holdings <= FLEET_HOLDINGS_MAX || set_too_many("hosts", error);
+}
+
 static void
 holding_free(gpointer data)
 {
@@ -438,8 +474,10 @@ fleet_trace(FleetStore *store, const FleetPart *part, gint64 time, const char *f
     FleetDetail detail = is_wide(part) ? FLEET_WHOLE : FLEET_EXACT;
     json_t *rows = ask(store, fleet_ask_function(fleet_store_database(store), &part->filter, &moment, detail, function),
                        FUNCTION_COLUMNS, "functions", error);
-    if (rows == NULL)
+    if (rows == NULL || !count_holdings(store, json_array_size(rows), error)) {
+        json_decref(rows);
         return NULL;
+    }
     GPtrArray *found = g_ptr_array_new_with_free_func(holding_free);
     for (gsize i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);

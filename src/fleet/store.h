@@ -23,6 +23,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(FleetStore, fleet_store_free)
 #define FLEET_TABLE_MAX ((gsize)64 << 20)
 void fleet_store_limit(FleetStore *store, guint64 bytes);
 
+/* The memory that the values of all answers together may take (document_weight()), after which each call fails in the
+ * same way: three bytes of an answer can stand for a hundred. Some 150 000 stacks of 50 frames. A test sets less. */
+#define FLEET_VALUES_MAX ((guint64)2 << 30)
+void fleet_store_limit_values(FleetStore *store, guint64 bytes);
+
+/* The hosts that all answers to fleet_trace() may have together: some 40 000 at each moment. */
+#define FLEET_HOLDINGS_MAX ((guint64)1 << 19)
+
 /* The time that is waited for all answers together, after which each call fails with FLEET_ERROR_SLOW: a command asks
  * up to some dozens of questions, and a store decides how many more there are. A test sets less. */
 #define FLEET_WAIT_MS (120 * 1000)
@@ -97,7 +105,8 @@ typedef struct {
     gdouble inuse, variance;
 } FleetHolding;
 
-/* The FleetHolding of each host with FUNCTION in a stack, at TIME. NULL with ERROR. */
+/* The FleetHolding of each host with FUNCTION in a stack, at TIME. NULL with ERROR: FLEET_ERROR_ANSWER, if the store
+ * has named more than FLEET_HOLDINGS_MAX. */
 GPtrArray *fleet_trace(FleetStore *store, const FleetPart *part, gint64 time, const char *function, GError **error);
 
 /* Drops all days before DAY ("2026-11-22") from all tables. Returns their number, -1 with ERROR: FLEET_ERROR_ANSWER,

@@ -88,6 +88,53 @@ test_answers_count_together(void)
     end(&answering);
 }
 
+/* Also those from which a child makes a profile, as the names of stacks are. */
+static void
+test_values_count_together(void)
+{
+    enum { VALUES = 1000, MOST = 1 << 20 };
+    Answering answering;
+    g_autofree char *some = g_strnfill(VALUES, '1');
+    g_autoptr(GError) error = NULL;
+    guint answered = 0;
+    for (guint i = 1; i < VALUES; i += 2)
+        some[i] = ',';
+    some[VALUES - 1] = '\0';
+    begin(&answering, g_strdup_printf("{\"data\":[[\"1\",\"1\",\"1\",\"1\",1]],\"more\":[%s]}", some), 0);
+    fleet_store_limit_values(answering.store, MOST);
+    for (guint i = 0; i < MOST / VALUES && error == NULL; i++) {
+        g_auto(FleetTaken) taken = {0};
+        const FleetPart part = {.at = 1, .window = 1};
+        answered += fleet_take(answering.store, &part, FLEET_SUM, &taken, &error);
+    }
+    g_assert_error(error, FLEET_ERROR, FLEET_ERROR_ANSWER);
+    g_assert_nonnull(strstr(error->message, "too many values"));
+    g_assert_cmpuint(answered, >, 1);
+    end(&answering);
+}
+
+static void
+test_hosts_count_together(void)
+{
+    enum { HOSTS = 1 << 16 };
+    Answering answering;
+    g_autoptr(GString) rows = g_string_new("{\"data\":[[\"h\",1,0,0,0]");
+    g_autoptr(GError) error = NULL;
+    guint64 found = 0;
+    for (guint i = 1; i < HOSTS; i++)
+        g_string_append(rows, ",[\"h\",1,0,0,0]");
+    g_string_append(rows, "]}");
+    begin(&answering, g_strdup(rows->str), 0);
+    while (error == NULL && found <= FLEET_HOLDINGS_MAX) {
+        g_autoptr(GPtrArray) holdings = fleet_trace(answering.store, &(FleetPart){.window = 1}, 1, "f", &error);
+        found += holdings != NULL ? holdings->len : 0;
+    }
+    g_assert_error(error, FLEET_ERROR, FLEET_ERROR_ANSWER);
+    g_assert_nonnull(strstr(error->message, "too many hosts"));
+    g_assert_cmpuint(found, ==, FLEET_HOLDINGS_MAX);
+    end(&answering);
+}
+
 /* Each answer comes before the time of all is over. */
 static void
 test_slow_answers_count_together(void)
@@ -166,6 +213,8 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/store/answers-count-together", test_answers_count_together);
+    g_test_add_func("/store/values-count-together", test_values_count_together);
+    g_test_add_func("/store/hosts-count-together", test_hosts_count_together);
     g_test_add_func("/store/slow-answers-count-together", test_slow_answers_count_together);
     g_test_add_func("/store/only-partitions-are-dropped", test_only_partitions_are_dropped);
     g_test_add_func("/store/partitions-are-bounded", test_partitions_are_bounded);
