@@ -12,7 +12,7 @@
 /* Closes FD soon, to which USER has sent. Thread-safe. */
 void closing_add(int fd, uid_t user);
 
-/* FALSE: so many are to be closed that no others are to be accepted now. Thread-safe. */
+/* FALSE: until some of them are closed, no others are to be accepted. Thread-safe. */
 gboolean closing_has_room(void);
 
 #endif

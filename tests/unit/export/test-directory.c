@@ -40,7 +40,8 @@ exchange(void)
 static gboolean
 is_there(const char *folder, const char *ending)
 {
-    g_autofree char *path = g_strconcat(folder, "/shop/2025-11-22/20251122T080000Z-host1-7-0123456789abcdef", ending, NULL);
+    g_autofree char *path =
+        g_strconcat(folder, "/shop/2025-11-22/20251122T080000Z-host1-7-0123456789abcdef", ending, NULL);
     return g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
