@@ -234,6 +234,15 @@ def test_processor_time_for_a_file_of_another_user(reader, owner, seconds):
             os.close(writes)
 
 
+@pytest.mark.parametrize(("words", "seconds"), [([], 120), (["--no-files"], 1800)], ids=("asks", "asks-not"))
+def test_processor_time_for_files_of_debuginfod(words, seconds):
+    env = {**os.environ, "DEBUGINFOD_URLS": "http://127.0.0.1:9/"}
+    with subprocess.Popen([JESCOPE, "report", *words, "-"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          env=env) as command:
+        assert seconds_of_child(command) in (seconds, seconds + 1)  # the hard limit is set first, a second later
+        command.stdin.close()
+
+
 @needs_root
 @pytest.mark.parametrize("reader", READERS, ids=lambda words: words[0])
 def test_what_another_user_has_put_where_a_file_is_read(tmp_path, reader):
