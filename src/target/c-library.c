@@ -81,6 +81,7 @@ c_library_find(const AddressSpace *space, const GArray *objects, CLibrary *libra
         if (library->errno_location == 0)
             continue;
         library->makecontext = dynamic_function(&dynamic, "makecontext");
+        library->set_cancel_state = dynamic_function(&dynamic, "pthread_setcancelstate");
         find_functions(&dynamic, forks, C_LIBRARY_FORKS, library->forks);
         find_functions(&dynamic, holders, C_LIBRARY_HOLDERS, library->holders);
     }

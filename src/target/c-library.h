@@ -14,6 +14,7 @@ enum {
 typedef struct {
     guint64 errno_location;                   /* int *__errno_location(void); 0: not exported */
     guint64 makecontext;                      /* the same */
+    guint64 set_cancel_state;                 /* pthread_setcancelstate(); the same */
     FunctionRange forks[C_LIBRARY_FORKS];     /* fork() and the like, which run handlers; empty: not exported */
     FunctionRange holders[C_LIBRARY_HOLDERS]; /* may wait, or call the program, while they hold a lock that dlopen() and
                                                  pthread_create() take */

@@ -392,7 +392,8 @@ enter_once(Tracee *tracee, gpointer data, GError **error)
                       instead);
     if (tracee_suspends_filter(tracee) && !injection->under_filter)
         return refuse_filter(injection->process, error);
-    return (injection->enter != 0 || bring_in(injection, tracee, error)) &&
+    return tracee_disable_cancellation(tracee, error) &&
+           (injection->enter != 0 || bring_in(injection, tracee, error)) &&
            call_enter(injection, tracee, &entry->entered, error);
 }
 

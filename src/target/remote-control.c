@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 /* Memory for mallctl()'s arguments. */
 typedef struct {
@@ -45,6 +46,14 @@ remote_control_guard(Tracee *tracee, const RemoteJemalloc *jemalloc)
     }
 }
 
+/* Whether the use of CONTROL may come to a cancellation point: writing may, as background_thread joins a thread.
+ * Numbers are only read and refreshed. */
+static gboolean
+may_be_cancelled(const RemoteControl *control)
+{
+    return (control->access & REMOTE_WRITE) != 0 && strcmp(control->name, "epoch") != 0;
+}
+
 gboolean
 remote_control(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteControl *control, GError **error)
 {
@@ -61,7 +70,8 @@ remote_control(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteControl *co
         arguments[3] = address + offsetof(Block, new_value);
         arguments[4] = size;
     }
-    if (!call(tracee, jemalloc, &block, arguments, error))
+    if ((may_be_cancelled(control) && !tracee_disable_cancellation(tracee, error)) ||
+        !call(tracee, jemalloc, &block, arguments, error))
         return FALSE;
     control->error = errno == 0 && block.old_size != size ? EINVAL : errno;
     if ((control->access & REMOTE_READ) != 0)

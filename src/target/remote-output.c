@@ -153,7 +153,8 @@ remote_output_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput 
     output->tracee = tracee;
     output->thread = tracee_thread(tracee);
     output->name = tracee_scratch(tracee) + DUMP_NAME_AT;
-    if (!tracee_write(tracee, output->name, dump_name, sizeof(dump_name), error) ||
+    if (!tracee_disable_cancellation(tracee, error) ||
+        !tracee_write(tracee, output->name, dump_name, sizeof(dump_name), error) ||
         !tracee_write(tracee, tracee_scratch(tracee) + MEMFD_NAME_AT, memfd_name, sizeof(memfd_name), error))
         return FALSE;
     tracee_watch(tracee, &watch);
@@ -240,7 +241,8 @@ remote_output_stats(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput
     output->descriptor = output_file_new(error);
     if (output->descriptor < 0)
         return FALSE;
-    if (!tracee_write(tracee, letters, output->letters, strlen(output->letters) + 1, error))
+    if (!tracee_disable_cancellation(tracee, error) ||
+        !tracee_write(tracee, letters, output->letters, strlen(output->letters) + 1, error))
         return FALSE;
     tracee_watch(tracee, &watch);
     gboolean called = tracee_call(tracee, jemalloc->stats_print, arguments, G_N_ELEMENTS(arguments), NULL, error);

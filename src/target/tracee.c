@@ -12,6 +12,7 @@
 #include "target/threads.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -39,7 +40,9 @@ struct _Tracee {
     guint64 scratch;
     guint64 error_address; /* address of the thread's errno; 0: unknown */
     gint32 error_number;
-    gboolean error_saved; /* ERROR_NUMBER is the program's value; the current one may be from a call */
+    gboolean error_saved;    /* ERROR_NUMBER is the program's value; the current one may be from a call */
+    gboolean cancel_changed; /* the thread's cancellation is disabled; CANCEL_STATE is the program's setting */
+    gint32 cancel_state;
     gint64 stopped_at;
     gint64 calls_until; /* deadline of all calls of the visit, to limit how long the thread is stopped */
     guint64 pause_us;
@@ -48,6 +51,7 @@ struct _Tracee {
 const TraceeDeadlines tracee_deadlines_default = {.attach = 2000, .call = 5000};
 
 enum {
+    OWN_SCRATCH = 16,      /* bytes after TRACEE_SCRATCH for arguments of our own */
     MS = 1000,             /* microseconds of g_get_monotonic_time() in a millisecond */
     FOLLOW_MS = 20,        /* for a running thread to enter a system call */
     RETRY_US = 2000,       /* initial wait before the threads are tried again, */
@@ -81,6 +85,7 @@ forget_thread(Tracee *tracee)
     tracee->stopped_at = 0;
     tracee->error_address = 0;
     tracee->error_saved = FALSE;
+    tracee->cancel_changed = FALSE;
 }
 
 /* The thread has ended, or is in an unexpected state; the kernel detaches it when the tracing thread ends. */
@@ -314,7 +319,7 @@ borrow(Tracee *tracee, Traced *traced)
         tracee->point.verdict = SAFE_POINT_SUSPENDED;
     if (tracee->point.verdict != SAFE_POINT_HERE)
         return FALSE;
-    tracee->scratch = (tracee->point.top - TRACEE_SCRATCH) & ~(guint64)0xf;
+    tracee->scratch = (tracee->point.top - TRACEE_SCRATCH - OWN_SCRATCH) & ~(guint64)0xf;
     if (!has_our_memory(tracee, tracee->scratch - sizeof(guint64))) { /* where the return path is laid out */
         tracee->point.verdict = SAFE_POINT_MOVING;
         return FALSE;
@@ -492,55 +497,6 @@ restore_errno(Tracee *tracee)
 }
 
 static gboolean
-detach(Tracee *tracee, GError **error)
-{
-    if (tracee->traced == NULL)
-        return TRUE;
-    if (!restore_errno(tracee) || !traced_release(tracee->traced))
-        return lose_thread(tracee, "restore the registers", error);
-    forget_thread(tracee);
-    return TRUE;
-}
-
-static gpointer
-run_visit(gpointer data)
-{
-    Visit *visit = data;
-    Tracee *tracee = visit->tracee;
-    if (!attach(visit))
-        return NULL;
-    tracee->calls_until = g_get_monotonic_time() + (gint64)tracee->deadlines.call * MS;
-    visit->done = visit->visit(tracee, visit->data, visit->error);
-    visit->done = detach(tracee, visit->done ? visit->error : NULL) && visit->done;
-    return NULL;
-}
-
-/* Runs in a separate thread: its end always detaches, and callers need not care that tracing is bound to a thread. */
-gboolean
-tracee_visit(Tracee *tracee, TraceeVisit visit, gpointer data, GError **error)
-{
-    g_return_val_if_fail(tracee->traced == NULL, FALSE);
-    g_autoptr(GArray) stuck = g_array_new(FALSE, FALSE, sizeof(pid_t));
-    Visit what = {.tracee = tracee, .visit = visit, .data = data, .error = error, .stuck = stuck};
-    what.refusals = g_array_new(FALSE, FALSE, sizeof(Refusal));
-    what.until = g_get_monotonic_time() + (gint64)tracee->deadlines.attach * MS;
-    gboolean in_time = TRUE;
-    do {
-        GThread *thread = g_thread_try_new("attach", run_visit, &what, error);
-        if (thread == NULL) { /* g_thread_new() would end the program */
-            g_prefix_error(error, "cannot attach to %s: ", tracee->process.name);
-            break;
-        }
-        g_thread_join(thread);
-        in_time = g_get_monotonic_time() < what.until;
-    } while (what.again && in_time);
-    if (what.again && !in_time)
-        set_refused(&what, 0, error);
-    g_array_unref(what.refusals);
-    return what.done;
-}
-
-static gboolean
 set_left(Tracee *tracee, GError **error)
 {
     forget_thread(tracee);
@@ -598,6 +554,80 @@ run(Tracee *tracee, const GeneralRegisters *general, TracedPermit permit, GError
     default:
         return errno == ETIMEDOUT ? set_left(tracee, error) : lose_thread(tracee, "follow a call", error);
     }
+}
+
+/* pthread_setcancelstate() leaves errno alone. If the program has cancelled the thread meanwhile, in a wait that this
+ * ends, the thread ends in the call, or is left to do so. */
+static gboolean
+restore_cancellation(Tracee *tracee, GError **error)
+{
+    const guint64 arguments[REGISTERS_ARGUMENTS] = {(guint64)tracee->cancel_state};
+    const pid_t thread = tracee->thread;
+    g_autoptr(GError) cause = NULL;
+    if (!tracee->cancel_changed)
+        return TRUE;
+    GeneralRegisters general = registers_call(traced_home(tracee->traced), traced_path(tracee->traced), &tracee->code,
+                                              tracee->library.set_cancel_state, arguments);
+    if (run(tracee, &general, tracee->permit, &cause))
+        return TRUE;
+    const gboolean ended = !threads_is_of(tracee->process.pid, tracee->process.start_time, thread);
+    if (ended || g_error_matches(cause, TARGET_ERROR, OUTCOME_SILENT))
+        return TRUE;
+    g_propagate_error(error, g_steal_pointer(&cause));
+    return FALSE;
+}
+
+static gboolean
+detach(Tracee *tracee, GError **error)
+{
+    if (tracee->traced == NULL)
+        return TRUE;
+    if (!restore_errno(tracee))
+        return lose_thread(tracee, "restore errno", error);
+    if (!restore_cancellation(tracee, error))
+        return FALSE;
+    if (tracee->traced != NULL && !traced_release(tracee->traced))
+        return lose_thread(tracee, "restore the registers", error);
+    forget_thread(tracee);
+    return TRUE;
+}
+
+static gpointer
+run_visit(gpointer data)
+{
+    Visit *visit = data;
+    Tracee *tracee = visit->tracee;
+    if (!attach(visit))
+        return NULL;
+    tracee->calls_until = g_get_monotonic_time() + (gint64)tracee->deadlines.call * MS;
+    visit->done = visit->visit(tracee, visit->data, visit->error);
+    visit->done = detach(tracee, visit->done ? visit->error : NULL) && visit->done;
+    return NULL;
+}
+
+/* Runs in a separate thread: its end always detaches, and callers need not care that tracing is bound to a thread. */
+gboolean
+tracee_visit(Tracee *tracee, TraceeVisit visit, gpointer data, GError **error)
+{
+    g_return_val_if_fail(tracee->traced == NULL, FALSE);
+    g_autoptr(GArray) stuck = g_array_new(FALSE, FALSE, sizeof(pid_t));
+    Visit what = {.tracee = tracee, .visit = visit, .data = data, .error = error, .stuck = stuck};
+    what.refusals = g_array_new(FALSE, FALSE, sizeof(Refusal));
+    what.until = g_get_monotonic_time() + (gint64)tracee->deadlines.attach * MS;
+    gboolean in_time = TRUE;
+    do {
+        GThread *thread = g_thread_try_new("attach", run_visit, &what, error);
+        if (thread == NULL) { /* g_thread_new() would end the program */
+            g_prefix_error(error, "cannot attach to %s: ", tracee->process.name);
+            break;
+        }
+        g_thread_join(thread);
+        in_time = g_get_monotonic_time() < what.until;
+    } while (what.again && in_time);
+    if (what.again && !in_time)
+        set_refused(&what, 0, error);
+    g_array_unref(what.refusals);
+    return what.done;
 }
 
 static gboolean
@@ -699,5 +729,22 @@ tracee_system_call(Tracee *tracee, gint64 number, const guint64 *arguments, guin
     if (!run(tracee, &general, TRACED_PERMIT_ALL, error) || !fetch_result(tracee, &value, error))
         return FALSE;
     *result = (gint64)value;
+    return TRUE;
+}
+
+gboolean
+tracee_disable_cancellation(Tracee *tracee, GError **error)
+{
+    const guint64 at = tracee->scratch + TRACEE_SCRATCH;
+    const guint64 arguments[] = {PTHREAD_CANCEL_DISABLE, at};
+    gint32 state = PTHREAD_CANCEL_ENABLE; /* glibc before 2.34 writes nothing if libpthread is not loaded */
+    if (tracee->cancel_changed || tracee->library.set_cancel_state == 0 || tracee->filter == TRACED_FILTERED)
+        return TRUE;
+    if (!tracee_write(tracee, at, &state, sizeof(state), error) ||
+        !tracee_call(tracee, tracee->library.set_cancel_state, arguments, G_N_ELEMENTS(arguments), NULL, error) ||
+        !tracee_read(tracee, at, &state, sizeof(state), error))
+        return FALSE;
+    tracee->cancel_changed = TRUE;
+    tracee->cancel_state = state;
     return TRUE;
 }

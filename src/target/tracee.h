@@ -97,6 +97,11 @@ gboolean tracee_call(Tracee *tracee, guint64 function, const guint64 *arguments,
 gboolean tracee_system_call(Tracee *tracee, gint64 number, const guint64 *arguments, guint n, gint64 *result,
                             GError **error);
 
+/* During a visit: until its end, pthread_cancel() does not end the thread in the functions that are called from now on,
+ * for those with cancellation points: the thread would end with jemalloc's locks. No effect under a filter that is not
+ * suspended, where each call ends the loan, and where the C library does not export pthread_setcancelstate(). */
+gboolean tracee_disable_cancellation(Tracee *tracee, GError **error);
+
 /* Sets the callbacks for every system call of the functions called from now on; NULL: none. WATCH is copied. */
 void tracee_watch(Tracee *tracee, const TraceeWatch *watch);
 

@@ -707,6 +707,26 @@ def test_a_program_that_stops_its_threads(program, command):
     assert exits(victim) == 0
 
 
+@pytest.mark.parametrize("words", [["dump", "--via=attach", "-o", "-"], ["stats", "--via=attach"], ["purge", "--via=attach"], ["attach"]],
+                         ids=lambda words: words[0])
+def test_a_thread_that_is_cancelled(program, words):
+    """jemalloc opens, writes and closes a file, where a thread that is cancelled ends, with the locks that it holds."""
+    victim = program("cancels", "pending")
+    wait_for(lambda: "futex" in pathlib.Path(f"/proc/{victim.pid}/wchan").read_text(), "it waits")
+    for _ in range(2):
+        victim.ask(*words)
+    assert victim.says() == "done 1 forked 7\n"
+
+
+def test_a_thread_that_is_cancelled_meanwhile(program):
+    """It ends as it would have, but not before jemalloc has returned."""
+    victim = program("cancels", "meanwhile")
+    until = time.monotonic() + DEADLINE
+    while victim.process.poll() is None and time.monotonic() < until:
+        victim.ask("dump", "--via=attach", "-o", "-", check=False)
+    assert victim.says() == "done 1 forked 7\n"
+
+
 def test_a_detached_agent_makes_no_system_call(program):
     """A filter that is installed after it was detached would kill the program for one when it exits, and its children."""
     victim = program("filtered", "late")
