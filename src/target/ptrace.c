@@ -5,6 +5,7 @@
 #include "target/agent.h"
 #include "target/diagnosis.h"
 #include "target/discovery.h"
+#include "target/extent-hooks.h"
 #include "target/implementation.h"
 #include "target/keeper.h"
 #include "target/remote-control.h"
@@ -223,12 +224,34 @@ typedef struct {
     char *text; /* of a string */
 } Exchange;
 
+/* Whether CONTROL calls no function of the program, which might wait for a lock of the stopped thread. */
+static gboolean
+check_hooks(PtraceTarget *self, const char *control, GError **error)
+{
+    int arena;
+    if (!extent_hooks_are_called_by(control))
+        return TRUE;
+    if (!extent_hooks_find(self->tracee, &self->jemalloc, control, &arena, error))
+        return FALSE;
+    if (arena < 0)
+        return TRUE;
+    const char *what = self->jemalloc.ranges != NULL ? "has" : "may have, as far as can be seen without symbols,";
+    g_set_error(
+        error, TARGET_ERROR, OUTCOME_NOT_ALLOWED,
+        "%s: arena %d %s functions of the program to release memory (extent hooks), which may wait for a lock "
+        "that the stopped thread holds; the agent, which 'jescope attach %s' loads, has a thread of its own for '%s'",
+        self->target.label, arena, what, target_operand(&self->target), control);
+    return FALSE;
+}
+
 static gboolean
 visit_control(PtraceTarget *self, gpointer data, GError **error)
 {
     Exchange *exchange = data;
     RemoteControl *control = &exchange->control;
-    if (!remote_control(self->tracee, &self->jemalloc, control, error))
+    const gboolean writes = (control->access & REMOTE_WRITE) != 0;
+    if ((writes && !check_hooks(self, control->name, error)) ||
+        !remote_control(self->tracee, &self->jemalloc, control, error))
         return FALSE;
     if (control->error == 0 && control->type == WIRE_TYPE_STRING && control->value != 0)
         exchange->text = tracee_read_string(self->tracee, control->value, WIRE_TEXT_MAX);

@@ -80,6 +80,20 @@ remote_control(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteControl *co
 }
 
 gboolean
+remote_control_bytes(Tracee *tracee, const RemoteJemalloc *jemalloc, const char *name, void *bytes, gsize size,
+                     int *failure, GError **error)
+{
+    const guint64 address = tracee_scratch(tracee);
+    Block block = {.old_size = size};
+    const guint64 arguments[5] = {address, address + REMOTE_CONTROL_FREE, address + offsetof(Block, old_size)};
+    g_strlcpy(block.name, name, sizeof(block.name));
+    if (!call(tracee, jemalloc, &block, arguments, error))
+        return FALSE;
+    *failure = errno == 0 && block.old_size != size ? EINVAL : errno;
+    return *failure != 0 || tracee_read(tracee, arguments[1], bytes, size, error);
+}
+
+gboolean
 remote_control_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, guint64 file_name, int *failure, GError **error)
 {
     const guint64 address = tracee_scratch(tracee);

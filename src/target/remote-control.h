@@ -29,6 +29,10 @@ void remote_control_guard(Tracee *tracee, const RemoteJemalloc *jemalloc);
  * jemalloc. */
 gboolean remote_control(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteControl *control, GError **error);
 
+/* Reads a control whose value is a structure of SIZE bytes, up to 4096; *FAILURE is what mallctl() returned. */
+gboolean remote_control_bytes(Tracee *tracee, const RemoteJemalloc *jemalloc, const char *name, void *bytes, gsize size,
+                              int *failure, GError **error);
+
 /* Calls prof.dump with the address of a file name; *FAILURE is what mallctl() returned. */
 gboolean remote_control_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, guint64 file_name, int *failure,
                              GError **error);

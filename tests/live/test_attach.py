@@ -727,6 +727,17 @@ def test_a_thread_that_is_cancelled_meanwhile(program):
     assert victim.says() == "done 1 forked 7\n"
 
 
+def test_extent_hooks(program):
+    """A purge calls the program's functions, which wait for a lock that the only thread holds."""
+    victim = program("hooks", conf="dirty_decay_ms:-1," + READY)
+    wait_for(lambda: victim.state() == "S", "it waits")
+    assert victim.status()["reach"] == "attach"
+    done = victim.ask("purge", "--via=attach", check=False)
+    assert done.returncode == 1 and "functions of the program to release memory (extent hooks)" in done.stderr, done.stderr
+    assert "'jescope attach" in done.stderr and done.stderr.count("\n") == 1
+    assert victim.says() == "over\n"
+
+
 def test_a_detached_agent_makes_no_system_call(program):
     """A filter that is installed after it was detached would kill the program for one when it exits, and its children."""
     victim = program("filtered", "late")
