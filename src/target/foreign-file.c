@@ -39,21 +39,29 @@ open_main_thread(pid_t thread)
     return line != NULL ? pidfd_open((pid_t)g_ascii_strtoll(line + 6, NULL, 10), 0) : -1;
 }
 
-/* Mounted file systems have devices of their own; memory files share one of an internal mount. Only files created with
- * MFD_ALLOW_SEALING lack F_SEAL_SEAL. */
+/* Mounted file systems have devices of their own; memory files share one of an internal mount. */
 static gboolean
-is_memory_file(int fd)
+is_internal(int fd)
 {
     struct stat st;
     struct stat ours;
     int own = memfd_create("jescope", MFD_CLOEXEC);
-    int flags = fcntl(fd, F_GETFL);
-    int seals = fcntl(fd, F_GET_SEALS);
     gboolean same = own >= 0 && fstat(own, &ours) == 0 && fstat(fd, &st) == 0 && st.st_dev == ours.st_dev;
     if (own >= 0)
         close(own);
-    return same && S_ISREG(st.st_mode) && st.st_nlink == 0 && st.st_size == 0 && flags >= 0 && (flags & O_PATH) == 0 &&
-           (flags & O_ACCMODE) == O_RDWR && seals >= 0 && (seals & ~F_SEAL_EXEC) == 0;
+    return same;
+}
+
+/* Only files created with MFD_ALLOW_SEALING lack F_SEAL_SEAL. */
+static gboolean
+is_memory_file(int fd)
+{
+    struct stat st;
+    int flags = fcntl(fd, F_GETFL);
+    int seals = fcntl(fd, F_GET_SEALS);
+    return is_internal(fd) && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 0 && st.st_size == 0 &&
+           flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) == O_RDWR && seals >= 0 &&
+           (seals & ~F_SEAL_EXEC) == 0;
 }
 
 static gpointer
@@ -73,8 +81,9 @@ close_unknown(int fd)
         g_thread_unref(thread);
 }
 
-int
-foreign_file_take(pid_t thread, gint64 number, GError **error)
+/* -1 with errno. */
+static int
+copy(pid_t thread, gint64 number)
 {
     int pidfd = open_thread(thread);
     if (pidfd < 0 && errno == EINVAL)
@@ -83,6 +92,31 @@ foreign_file_take(pid_t thread, gint64 number, GError **error)
     int code = errno;
     if (pidfd >= 0)
         close(pidfd);
+    errno = code;
+    return fd;
+}
+
+gboolean
+foreign_file_stat(pid_t thread, gint64 number, struct stat *st)
+{
+    const int fd = copy(thread, number);
+    if (fd < 0)
+        return FALSE;
+    const int result = fstat(fd, st);
+    const int code = errno;
+    if (is_internal(fd))
+        close(fd);
+    else
+        close_unknown(fd);
+    errno = code;
+    return result == 0;
+}
+
+int
+foreign_file_take(pid_t thread, gint64 number, GError **error)
+{
+    const int fd = copy(thread, number);
+    const int code = errno;
     if (fd < 0 && code == ENOSYS)
         g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION,
                     "this kernel has no pidfd_getfd(), which is needed to access a file of another process safely; use "

@@ -8,6 +8,7 @@
 #define JESCOPE_TARGET_FOREIGN_FILE_H
 
 #include <glib.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* memfd_create() flags by which the file is recognised. */
@@ -16,5 +17,8 @@ extern const guint64 foreign_file_flags;
 /* A copy of descriptor NUMBER of THREAD. It must be an empty, unsealed, readable and writable memory file outside of
  * any file system; otherwise, or if it cannot be copied, -1 with OUTCOME_PERMISSION. */
 int foreign_file_take(pid_t thread, gint64 number, GError **error);
+
+/* fstat() of descriptor NUMBER of THREAD, of any file. FALSE with errno. */
+gboolean foreign_file_stat(pid_t thread, gint64 number, struct stat *st);
 
 #endif

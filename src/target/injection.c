@@ -5,6 +5,7 @@
 #include "target/dynamic.h"
 #include "target/foreign-file.h"
 #include "target/loaded.h"
+#include "target/loan-files.h"
 #include "target/obstacle.h"
 #include "target/remote-control.h"
 #include "target/tracee.h"
@@ -381,6 +382,18 @@ typedef struct {
     WireEntered entered;
 } Entry;
 
+static TraceeVerdict
+before_call(TraceeSystemCall *call, gpointer data)
+{
+    return loan_files_check(data, call) ? TRACEE_PROCEED : TRACEE_SKIP;
+}
+
+static void
+after_call(const TraceeSystemCall *call, gpointer data)
+{
+    loan_files_note(data, call);
+}
+
 /* Work of one stop: loads the agent if necessary and calls it. */
 static gboolean
 enter_once(Tracee *tracee, gpointer data, GError **error)
@@ -392,9 +405,14 @@ enter_once(Tracee *tracee, gpointer data, GError **error)
                       instead);
     if (tracee_suspends_filter(tracee) && !injection->under_filter)
         return refuse_filter(injection->process, error);
-    return tracee_disable_cancellation(tracee, error) &&
-           (injection->enter != 0 || bring_in(injection, tracee, error)) &&
-           call_enter(injection, tracee, &entry->entered, error);
+    LoanFiles files = {.thread = tracee_thread(tracee)};
+    const TraceeWatch watch = {before_call, after_call, &files};
+    tracee_watch(tracee, &watch);
+    const gboolean entered = tracee_disable_cancellation(tracee, error) &&
+                             (injection->enter != 0 || bring_in(injection, tracee, error)) &&
+                             call_enter(injection, tracee, &entry->entered, error);
+    tracee_watch(tracee, NULL);
+    return entered;
 }
 
 static gboolean

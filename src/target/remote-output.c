@@ -102,6 +102,8 @@ static TraceeVerdict
 before_dump(TraceeSystemCall *call, gpointer data)
 {
     RemoteOutput *output = data;
+    if (!loan_files_check(&output->files, call))
+        return TRACEE_SKIP;
     if (output->shared.fd >= 0 && call->number == SYS_write && (gint64)call->arguments[0] == output->file)
         return before_dump_write(output, call);
     output->opening = output->shared.fd < 0 && output->refused == NULL && opens_dump(call, output->name);
@@ -119,12 +121,13 @@ static void
 after_dump(const TraceeSystemCall *call, gpointer data)
 {
     RemoteOutput *output = data;
+    loan_files_note(&output->files, call);
     if (!output->opening)
         return;
     output->opening = FALSE;
     output->failure = call->result < 0 ? (int)-call->result : 0;
     output->file = call->result;
-    const int fd = call->result >= 0 ? foreign_file_take(output->thread, call->result, &output->refused) : -1;
+    const int fd = call->result >= 0 ? foreign_file_take(output->files.thread, call->result, &output->refused) : -1;
     if (fd >= 0)
         shared_output_begin(&output->shared, fd, &output->plan, output->process->uids[0], output->process->name,
                             &output->refused);
@@ -151,7 +154,7 @@ remote_output_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput 
         return FALSE;
     }
     output->tracee = tracee;
-    output->thread = tracee_thread(tracee);
+    output->files = (LoanFiles){.thread = tracee_thread(tracee)};
     output->name = tracee_scratch(tracee) + DUMP_NAME_AT;
     if (!tracee_disable_cancellation(tracee, error) ||
         !tracee_write(tracee, output->name, dump_name, sizeof(dump_name), error) ||
@@ -164,6 +167,10 @@ remote_output_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput 
         g_clear_error(&output->refused);
         return FALSE;
     }
+    if (output->refused == NULL && output->files.lost)
+        g_set_error(
+            &output->refused, TARGET_ERROR, OUTCOME_SYSTEM,
+            "it has closed the descriptor to which jemalloc wrote, as a program does that closes all; try again");
     if (output->refused != NULL) {
         g_propagate_prefixed_error(error, g_steal_pointer(&output->refused),
                                    "cannot dump %s (%d): ", output->process->name, (int)output->process->pid);

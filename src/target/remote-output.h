@@ -8,6 +8,7 @@
 #ifndef JESCOPE_TARGET_REMOTE_OUTPUT_H
 #define JESCOPE_TARGET_REMOTE_OUTPUT_H
 
+#include "target/loan-files.h"
 #include "target/remote-jemalloc.h"
 #include "target/shared-output.h"
 #include "target/tracee.h"
@@ -22,7 +23,7 @@ typedef struct {
     int failure;         /* out: an errno */
     GError *refused;     /* why the output was rejected; NULL once reported */
     Tracee *tracee;      /* in which it is captured */
-    pid_t thread;        /* the stopped thread */
+    LoanFiles files;     /* that a dump has opened in the stopped thread */
     guint64 name;        /* address of the file name that jemalloc is given */
     gboolean opening;    /* the file is being opened */
     gint64 file;         /* its descriptor in the process */

@@ -738,6 +738,19 @@ def test_extent_hooks(program):
     assert victim.says() == "over\n"
 
 
+def test_a_program_that_closes_all_descriptors(program):
+    """A file that it has then by the number of the dump's is neither written to nor closed."""
+    victim = program("closes", conf="prof:true,lg_prof_sample:0")
+    said = ""
+    for _ in range(3):
+        said += victim.ask("dump", "--via=attach", "-o", "-", check=False).stderr
+        victim.ask("attach", check=False)
+        victim.ask("detach", check=False)
+    rounds, lost = map(int, re.fullmatch(r"(\d+) rounds, (\d+) lost\n", victim.says()).groups())
+    assert rounds > 0 and lost == 0
+    assert "closed the descriptor to which jemalloc wrote" in said
+
+
 def test_a_detached_agent_makes_no_system_call(program):
     """A filter that is installed after it was detached would kill the program for one when it exits, and its children."""
     victim = program("filtered", "late")
