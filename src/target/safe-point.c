@@ -224,7 +224,8 @@ has_guard(const AddressSpace *space, const Mapping *stack)
  * The lowest address of the stack that contains control block BLOCK in mapping STACK; 0: unknown. glibc (struct
  * pthread: stackblock, stackblock_size, guardsize) and musl (map_base, map_size) keep there the start and the length of
  * the memory that they or the program allocated for stack and control block together, which are found as two such
- * words. Of several the highest start counts.
+ * words. Of several the highest start counts. glibc's block begins with its own address, twice, once before a small
+ * number.
  */
 static guint64
 recorded_start(const AddressSpace *space, const Mapping *stack, guint64 block)
@@ -237,7 +238,7 @@ recorded_start(const AddressSpace *space, const Mapping *stack, guint64 block)
         return 0;
     for (gsize i = 0; i + 2 < n; i++) {
         const guint64 at = words[i], length = words[i + 1], guard = words[i + 2];
-        if (at == 0 || at > block || length <= block - at || length > stack->end - at)
+        if (at == 0 || at >= block || length <= block - at || length > stack->end - at)
             continue;
         start = MAX(start, guard < length ? at + guard : at);
     }

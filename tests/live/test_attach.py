@@ -421,6 +421,7 @@ PLACES = {
     "loader": r"is in the dynamic loader \(.*ld-linux",
     "fork": r"is in fork \(.*fork in libc\.so\.6\)",
     "coroutine": r"runs on a stack that is not its own",
+    "beside": None,
     "nested": r"runs on a stack that is not its own",
 }
 

@@ -7,6 +7,7 @@
  *   places loader FILE   in the constructor of library FILE, while it is loaded
  *   places fork          in a handler of fork()
  *   places coroutine     on a separate stack
+ *   places beside        the same, beside a thread on a stack of its own
  *   places copy          with a second C library, in a namespace of dlmopen()
  *   places nested        on a separate stack that is a local array of the main thread
  * prints "ready" there.
@@ -144,6 +145,23 @@ be_on_coroutine(const char *unused)
     wait_on(mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 }
 
+static void *
+wait_for_ever(void *unused)
+{
+    while (poll(NULL, 0, -1) < 0)
+        ;
+    return unused;
+}
+
+static void
+be_beside_a_coroutine(const char *unused)
+{
+    pthread_t other;
+    pthread_create(&other, NULL, wait_for_ever, NULL);
+    pthread_detach(other);
+    be_on_coroutine(NULL);
+}
+
 static void
 be_on_nested(const char *unused)
 {
@@ -162,8 +180,9 @@ static const struct {
     const char *name;
     void (*go)(const char *argument);
 } places[] = {
-    {"stale", be_stale},  {"handlers", be_in_handlers},   {"jemalloc", be_in_jemalloc}, {"loader", be_in_loader},
-    {"fork", be_in_fork}, {"coroutine", be_on_coroutine}, {"nested", be_on_nested},     {"copy", be_beside_a_copy},
+    {"stale", be_stale},      {"handlers", be_in_handlers}, {"jemalloc", be_in_jemalloc},
+    {"loader", be_in_loader}, {"fork", be_in_fork},         {"coroutine", be_on_coroutine},
+    {"nested", be_on_nested}, {"copy", be_beside_a_copy},   {"beside", be_beside_a_coroutine},
 };
 
 int

@@ -121,7 +121,7 @@ test_stack_without_guard(void)
 {
     enum { BLOCK = STACK - 4096, MIDDLE = STACK / 2 };
     guint64 *words = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    guint64 *recorded = words + (BLOCK + 1680) / sizeof(*words);
+    guint64 *block = words + BLOCK / sizeof(*words), *recorded = block + 1680 / sizeof(*words);
     const guint64 start = (guint64)(guintptr)words;
     const pid_t other = getpid() + 1;
     const struct {
@@ -135,6 +135,8 @@ test_stack_without_guard(void)
         {start + MIDDLE + (16 << 10), 0, SAFE_POINT_OTHER_STACK, SAFE_POINT_OTHER_STACK},
         {start + BLOCK + 8, 0, SAFE_POINT_OTHER_STACK, SAFE_POINT_HERE}, /* not that of this stack */
     };
+    block[2] = (guint64)(guintptr)block; /* glibc's header.self and header.multiple_threads are no extent */
+    block[3] = 1;
     g_assert_cmpint(judge_thread(words, other, BLOCK, "rw-p"), ==, SAFE_POINT_OTHER_STACK);
     for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
         recorded[0] = cases[i].start;
