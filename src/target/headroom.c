@@ -3,6 +3,7 @@
 
 #include "target/cgroup.h"
 #include "target/implementation.h"
+#include "target/limit-room.h"
 #include "target/output-pages.h"
 #include "target/own-room.h"
 
@@ -105,6 +106,8 @@ gboolean
 headroom_check_beginning(pid_t pid, const char *label, const char *proc, const char *cgroups, GError **error)
 {
     CgroupRooms rooms;
+    if (!limit_room_check(pid, label, proc, error))
+        return FALSE;
     if (!cgroup_rooms_read(proc, cgroups, (int)pid, (int)getpid(), &rooms))
         return TRUE;
     const CgroupRoom *room = rooms.shared.left < rooms.alone_to_max.left ? &rooms.shared : &rooms.alone_to_max;

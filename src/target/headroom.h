@@ -23,7 +23,8 @@ gboolean headroom_check(Target *target, const char *proc, const char *cgroups, G
 #define HEADROOM_BEGINNING ((guint64)4 << 20)
 
 /* FALSE with OUTCOME_NO_HEADROOM if they are not left in the groups of PID, the process with LABEL: the kernel would
- * end it. memory.high, above which it is throttled, does not matter. */
+ * end it. memory.high, above which it is throttled, does not matter. The same if its limits leave no room
+ * (limit-room.h). */
 gboolean headroom_check_beginning(pid_t pid, const char *label, const char *proc, const char *cgroups, GError **error);
 
 #endif

@@ -2,6 +2,7 @@
 """A dump is charged to jescope, not to the target's memory control group; where neither has room, it is refused before it begins."""
 
 import os
+import resource
 
 import pytest
 
@@ -54,6 +55,23 @@ def test_profiling_does_not_begin_without_room(tmp_path, group):
         jescope(tmp_path, "enable", "--sample=512KiB", pid)
         group.limit(group.usage() + MIB)
         jescope(tmp_path, "enable", pid)  # which has the memory that it takes
+        assert program.poll() is None
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer reserves terabytes of address space")
+def test_no_room_below_a_limit(tmp_path):
+    """What an agent and the sampler take of a limit of address space, the program cannot allocate any more."""
+    prepared = environment(tmp_path, LD_PRELOAD="libjemalloc.so.2", MALLOC_CONF="prof:true,prof_active:false")
+    with started([VICTIMS / "leaker"], cwd=tmp_path, env=prepared) as program:
+        pid = int(program.stdout.readline())
+        size = next(int(line.split()[1]) << 10 for line in open(f"/proc/{pid}/status") if line.startswith("VmSize:"))
+        resource.prlimit(pid, resource.RLIMIT_AS, (size + 12 * MIB, resource.RLIM_INFINITY))
+        for words in (["attach", pid], ["enable", pid], ["record", "--for=1s", "-o", tmp_path / "taken", pid]):
+            done = jescope(tmp_path, *words, check=False)
+            assert done.returncode == 1 and "address space (RLIMIT_AS)" in done.stderr and "--force" in done.stderr, done
+            assert done.stderr.count("\n") == 1
+        jescope(tmp_path, "status", pid)
+        jescope(tmp_path, "attach", "--force", pid)
         assert program.poll() is None
 
 

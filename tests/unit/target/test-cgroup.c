@@ -351,6 +351,46 @@ test_beginning(void)
     assert_left(shared, 2);
 }
 
+/* Of a process with LOCKED of 100000 KiB locked, and the capabilities CAPABLE. */
+static gboolean
+check_limits(const char *space, const char *lock, guint locked, const char *capable, GError **error)
+{
+    g_autofree char *limits =
+        g_strdup_printf("Limit                     Soft Limit           Hard Limit           Units\n"
+                        "Max locked memory         %-20s unlimited            bytes\n"
+                        "Max address space         %-20s unlimited            bytes\n",
+                        lock, space);
+    g_autofree char *status =
+        g_strdup_printf("Name:\tgrow\nVmSize:\t  100000 kB\nVmLck:\t %u kB\nCapEff:\t%s\n", locked, capable);
+    begin();
+    put("proc/42/limits", limits);
+    put("proc/42/status", status);
+    g_autofree char *proc = g_build_filename(root, "proc", NULL);
+    g_autofree char *cgroups = g_build_filename(root, "cgroup", NULL);
+    const gboolean room = headroom_check_beginning(42, "grow (42)", proc, cgroups, error);
+    end();
+    return room;
+}
+
+static void
+test_limits(void)
+{
+    static const char none[] = "0000000000000000", all[] = "000001ffffffffff";
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GError) locked = NULL;
+    g_assert_true(check_limits("unlimited", "8388608", 0, none, &error));
+    g_assert_true(check_limits("204800000", "unlimited", 99000, none, &error));
+    g_assert_true(check_limits("unlimited", "104857600", 1000, none, &error)); /* some memory alone */
+    g_assert_true(check_limits("unlimited", "104857600", 99000, all, &error)); /* CAP_IPC_LOCK */
+    g_assert_no_error(error);
+    g_assert_false(check_limits("104857600", "unlimited", 0, none, &error));
+    g_assert_error(error, TARGET_ERROR, OUTCOME_NO_HEADROOM);
+    g_assert_nonnull(strstr(error->message, "(RLIMIT_AS)"));
+    g_assert_nonnull(strstr(error->message, "--force"));
+    g_assert_false(check_limits("unlimited", "104857600", 99000, none, &locked));
+    g_assert_nonnull(strstr(locked->message, "(RLIMIT_MEMLOCK)"));
+}
+
 static gboolean
 read_charges(CgroupCharges *charges)
 {
@@ -501,5 +541,6 @@ main(int argc, char **argv)
         g_test_add_data_func(path, &headrooms[i], test_headroom);
     }
     g_test_add_func("/cgroup/headroom/of-profiling", test_beginning);
+    g_test_add_func("/cgroup/headroom/of-limits", test_limits);
     return g_test_run();
 }

@@ -45,7 +45,8 @@ test_replaced(void)
 {
     const int fd = memfd_create("ours", 0), other = memfd_create("the program's", 0);
     LoanFiles files = noted(fd);
-    TraceeSystemCall write_it = call_on(SYS_write, fd), read_it = call_on(SYS_read, fd), close_it = call_on(SYS_close, fd);
+    TraceeSystemCall write_it = call_on(SYS_write, fd), read_it = call_on(SYS_read, fd),
+                     close_it = call_on(SYS_close, fd);
     TraceeSystemCall map_it = {.number = SYS_mmap, .arguments = {0, 100, PROT_READ, MAP_PRIVATE, (guint64)fd}};
     TraceeSystemCall map_none = {.number = SYS_mmap, .arguments = {0, 100, PROT_READ, MAP_ANONYMOUS, (guint64)fd}};
     dup2(other, fd);
