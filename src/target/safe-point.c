@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/safe-point.h"
 
+#include "target/threads.h"
 #include "target/unwind.h"
 
 #include <string.h>
@@ -365,6 +366,16 @@ follow_frames(const Stack *stack, Unwind *unwind, guint64 *last, gboolean *in_ha
     return (SafePoint){.verdict = SAFE_POINT_HERE};
 }
 
+/* One that suspends the others by signals may do so again while this one, in the handler that waits for it, still
+ * blocks the signal. */
+static gboolean
+has_other_threads(pid_t pid)
+{
+    g_auto(ThreadWalk) walk;
+    thread_walk_begin(&walk, pid);
+    return thread_walk_next(&walk) != 0 && thread_walk_next(&walk) != 0;
+}
+
 /* Examines frames alone as far as there are unwind tables; then examines every word, beginning one frame
  * earlier, since a wrong table leads to a frame without a table. */
 static SafePoint
@@ -382,8 +393,8 @@ walk(const Stack *stack, const Registers *registers)
         return excluded;
     if ((step == UNWIND_END || is_trampoline(points, unwind.pc)) && is_nested(stack, (unwind.sp + 7) & ~7ULL))
         return (SafePoint){.verdict = SAFE_POINT_OTHER_STACK, .address = unwind.sp};
-    if (step == UNWIND_END)
-        return (SafePoint){.verdict = in_handler && points->only_waits ? SAFE_POINT_IN_HANDLER : SAFE_POINT_HERE};
+    if (step == UNWIND_END && !(in_handler && (points->only_waits || has_other_threads(points->space->pid))))
+        return (SafePoint){.verdict = SAFE_POINT_HERE};
     /* A signal handler may have interrupted any code. */
     SafePoint found = in_handler ? (SafePoint){.verdict = SAFE_POINT_IN_HANDLER} : scan(stack, last);
     found.unknown = unwind.pc;

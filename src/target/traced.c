@@ -40,9 +40,10 @@ typedef struct {
     gboolean replaced; /* the next exit is that of a call that our own has replaced */
     gboolean skipped;  /* the next exit is that of a call that TRACEE_SKIP prevented */
     TraceeSystemCall call;
-    gboolean suspended; /* the filter is suspended now */
-    guint64 permitted;  /* signals that the program handles meanwhile */
-    gint64 ask_at;      /* when to ask for them again */
+    gboolean suspended;  /* the filter is suspended now */
+    guint64 permitted;   /* signals that the program handles meanwhile */
+    gint64 ask_at;       /* when to ask for them again */
+    guint64 interrupted; /* the stack pointer of the function while such a handler runs; 0: none does */
 } Loan;
 
 struct _Traced {
@@ -104,13 +105,22 @@ suspend_filter(Traced *traced)
     return loan->suspended;
 }
 
+static gboolean
+restore_filter(Traced *traced)
+{
+    Loan *loan = traced->loan;
+    if (loan->suspended)
+        loan->suspended = !traced->kernel->set_options(traced->data, traced->thread, trace_options);
+    return !loan->suspended;
+}
+
 static void
 end_loan(Traced *traced)
 {
     if (traced->loan == NULL)
         return;
-    if (traced->loan->suspended && traced->stop != NULL)
-        traced->kernel->set_options(traced->data, traced->thread, trace_options);
+    if (traced->stop != NULL)
+        restore_filter(traced);
     registers_clear(&traced->loan->home);
     g_clear_pointer(&traced->loan->path.bytes, g_byte_array_unref);
     g_clear_pointer(&traced->loan, g_free);
@@ -554,11 +564,27 @@ tell_after(Traced *traced, const TraceeWatch *watch)
     return traced->kernel->write_general(traced->data, traced->thread, &general);
 }
 
-/* Whether the program has a handler for the signal, or the signal cannot be caught. */
+/* The program's handler runs under the program's filter, and its system calls are its own. */
 static gboolean
-is_deliverable(const Traced *traced, int signal)
+begin_handler(Traced *traced)
 {
-    return signal == SIGSTOP || signal == SIGKILL || has_handler(traced, signal);
+    Loan *loan = traced->loan;
+    GeneralRegisters general;
+    if (!traced->kernel->read_general(traced->data, traced->thread, &general))
+        return FALSE;
+    loan->interrupted = registers_sp(&general);
+    loan->skipped = FALSE;
+    return restore_filter(traced);
+}
+
+/* rt_sigreturn alone ends with the stack pointer of the function: the frames of the handler lie elsewhere. */
+static gboolean
+end_handler(Traced *traced)
+{
+    if (traced->stop->info.stack_pointer != traced->loan->interrupted)
+        return TRUE;
+    traced->loan->interrupted = 0;
+    return suspend_filter(traced);
 }
 
 /* Handles a crash of the called function: the thread returns to its original place, so the program does not get the
@@ -605,12 +631,23 @@ typedef enum {
     STEP_LOST, /* errno */
 } Step;
 
+/* Handles a signal that the kernel is about to deliver to the function. */
+static Step
+take_signal(Traced *traced, int signal)
+{
+    if (has_handler(traced, signal))
+        return begin_handler(traced) ? STEP_ON : STEP_LOST;
+    return signal == SIGSTOP || signal == SIGKILL ? STEP_ON : STEP_CRASHED;
+}
+
 /* Handles a stop during a call. Sets *SIGNAL to the signal with which to continue. */
 static Step
 take_step(Traced *traced, const TracedCall *call, int *signal)
 {
     const Stop *stop = traced->stop;
     *signal = stop->signal;
+    if (traced->loan->interrupted != 0)
+        return stop->place != TRACED_AT_EXIT || end_handler(traced) ? STEP_ON : STEP_LOST;
     switch (stop->place) {
     case TRACED_AT_ENTRY:
         if (is_native(stop) && stop->number == registers_sigreturn &&
@@ -622,19 +659,18 @@ take_step(Traced *traced, const TracedCall *call, int *signal)
     case TRACED_AT_EXIT:
         return tell_after(traced, call->watch) ? STEP_ON : STEP_LOST;
     case TRACED_AT_SIGNAL:
-        return is_deliverable(traced, stop->signal) ? STEP_ON : STEP_CRASHED;
+        return take_signal(traced, stop->signal);
     default:
         return STEP_ON;
     }
 }
 
-/* No longer blocks the awaited signals: the program handles them as if they had interrupted the function. Not while its
- * filter is suspended, which would not be in force for the handler. */
+/* No longer blocks the awaited signals: the program handles them as if they had interrupted the function. */
 static Came
 permit_awaited(Traced *traced, const TracedCall *call, Came came)
 {
     Loan *loan = traced->loan;
-    const guint64 awaited = call->awaited != NULL && !loan->suspended ? call->awaited(call->data) : 0;
+    const guint64 awaited = call->awaited != NULL && loan->interrupted == 0 ? call->awaited(call->data) : 0;
     const guint64 permitted = loan->permitted | (awaited & ~loan->home.blocked);
     if (permitted == loan->permitted)
         return came;

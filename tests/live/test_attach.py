@@ -694,12 +694,19 @@ def exits(victim):
     return victim.process.wait(DEADLINE)
 
 
-@pytest.mark.parametrize("command", ["status", "attach"])
-def test_a_program_that_stops_its_threads(program, command):
-    """A suspended thread may hold a lock of jemalloc; a call in the thread that has suspended it would never return.
+@pytest.mark.parametrize("command, words", [
+    ("status", []),
+    ("attach", []),
+    ("status", ["all"]),
+    ("attach", ["all"]),
+    pytest.param("status", ["all", "filtered"], marks=pytest.mark.skipif(not AS_ROOT, reason="suspending a filter needs root")),
+], ids=lambda words: words if isinstance(words, str) else "-".join(words))
+def test_a_program_that_stops_its_threads(program, command, words):
+    """A suspended thread may hold a lock of jemalloc; a call in the thread that has suspended it would never return, nor one
+    in a thread that is to be suspended next.
 
     On a busy machine, no thread may be usable for the two seconds of a command, which is then refused."""
-    victim = program("collector")
+    victim = program("collector", *words)
 
     def succeeds():
         done = victim.ask(command, *(["--via=attach"] if command == "status" else []), check=False)

@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stops its other threads by a signal again and again, as a collector of garbage does, while they are in jemalloc. Says
- * "ready", then "alive" for each byte of stdin; exits at the end of stdin.
+ * "ready", then "alive" for each byte of stdin; exits at the end of stdin. With the argument "all" a thread of its own
+ * stops them, the main thread too; with "filtered" a seccomp filter kills it for all system calls but its own.
  */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#define ALLOW(NUMBER) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NUMBER, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
 enum { WORKERS = 3, BLOCKS = 32, SUSPEND = SIGUSR1, RESUME = SIGUSR2 };
 
 static sem_t stopped;
 static atomic_uint round_number, resumed_round;
-static pthread_t workers[WORKERS];
+static pthread_t stoppable[WORKERS + 1];
+static int n_stoppable;
 
 static void
 suspend(int signal)
@@ -55,15 +64,58 @@ stop_world(void)
 {
     const struct timespec pause = {.tv_nsec = 3000000};
     round_number++;
-    for (int i = 0; i < WORKERS; i++)
-        pthread_kill(workers[i], SUSPEND);
-    for (int i = 0; i < WORKERS; i++)
+    for (int i = 0; i < n_stoppable; i++)
+        pthread_kill(stoppable[i], SUSPEND);
+    for (int i = 0; i < n_stoppable; i++)
         while (sem_wait(&stopped) != 0) {
         }
     nanosleep(&pause, NULL);
     resumed_round = round_number;
-    for (int i = 0; i < WORKERS; i++)
-        pthread_kill(workers[i], RESUME);
+    for (int i = 0; i < n_stoppable; i++)
+        pthread_kill(stoppable[i], RESUME);
+}
+
+static void *
+collect(void *unused)
+{
+    for (const struct timespec pause = {.tv_nsec = 2000000};; nanosleep(&pause, NULL))
+        stop_world();
+    return unused;
+}
+
+static void
+install_filter(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        ALLOW(SYS_read),
+        ALLOW(SYS_write),
+        ALLOW(SYS_futex),
+        ALLOW(SYS_exit_group),
+        ALLOW(SYS_poll),
+        ALLOW(SYS_ppoll),
+        ALLOW(SYS_nanosleep),
+        ALLOW(SYS_clock_nanosleep),
+        ALLOW(SYS_restart_syscall),
+        ALLOW(SYS_rt_sigaction),
+        ALLOW(SYS_rt_sigreturn),
+        ALLOW(SYS_rt_sigsuspend),
+        ALLOW(SYS_rt_sigprocmask),
+        ALLOW(SYS_tgkill),
+        ALLOW(SYS_getpid),
+        ALLOW(SYS_clone3),
+        ALLOW(SYS_set_robust_list),
+        ALLOW(SYS_rseq),
+        ALLOW(SYS_mmap),
+        ALLOW(SYS_munmap),
+        ALLOW(SYS_mprotect),
+        ALLOW(SYS_madvise),
+        ALLOW(SYS_sched_yield),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    struct sock_fprog program = {.len = sizeof(code) / sizeof(*code), .filter = code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        _exit(1);
 }
 
 static void
@@ -73,23 +125,47 @@ say(const char *line)
         _exit(1);
 }
 
+static void
+start(void *(*run)(void *), pthread_t *thread)
+{
+    if (pthread_create(thread, NULL, run, NULL) != 0)
+        _exit(1);
+}
+
+static int
+has_word(char **words, const char *word)
+{
+    for (; *words != NULL; words++)
+        if (strcmp(*words, word) == 0)
+            return 1;
+    return 0;
+}
+
 int
-main(void)
+main(int argc, char **argv)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
     struct sigaction action = {.sa_handler = suspend, .sa_flags = SA_RESTART};
+    const int all = has_word(argv, "all");
+    pthread_t collector;
     char byte;
     sigfillset(&action.sa_mask);
     sigaction(SUSPEND, &action, NULL);
     action.sa_handler = resume;
     sigaction(RESUME, &action, NULL);
     sem_init(&stopped, 0, 0);
-    for (int i = 0; i < WORKERS; i++)
-        if (pthread_create(&workers[i], NULL, work, NULL) != 0)
-            return 1;
+    if (has_word(argv, "filtered"))
+        install_filter();
+    while (n_stoppable < WORKERS)
+        start(work, &stoppable[n_stoppable++]);
+    if (all) {
+        stoppable[n_stoppable++] = pthread_self();
+        start(collect, &collector);
+    }
     say("ready\n");
     for (;;) {
-        stop_world();
+        if (!all)
+            stop_world();
         if (poll(&input, 1, 2) <= 0)
             continue;
         if (read(STDIN_FILENO, &byte, 1) != 1)

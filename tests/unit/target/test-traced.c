@@ -873,8 +873,25 @@ typedef struct {
     guint waits;
     guint64 blocked;
     gboolean detached;
+    gboolean filter_suspended;
+    gboolean pending; /* HANDLED */
+    gsize handler_at; /* in handler_stops: what a handler that has begun does next */
     guint8 stack[STACK_SIZE];
 } Endless;
+
+enum { INTERRUPTED_SP = STACK + STACK_SIZE - 4096 };
+
+/* A handler that makes one system call, from the delivery of its signal to its end. */
+static const struct {
+    guint8 op;
+    gint64 number;
+    guint64 sp;
+} handler_stops[] = {
+    {PTRACE_SYSCALL_INFO_ENTRY, SYS_getpid, INTERRUPTED_SP - 1024},
+    {PTRACE_SYSCALL_INFO_EXIT, SYS_getpid, INTERRUPTED_SP - 1024},
+    {PTRACE_SYSCALL_INFO_ENTRY, SYS_rt_sigreturn, INTERRUPTED_SP - 2048},
+    {PTRACE_SYSCALL_INFO_EXIT, SYS_rt_sigreturn, INTERRUPTED_SP},
+};
 
 static gboolean
 endless_seize(gpointer data, pid_t thread, guintptr options)
@@ -904,14 +921,35 @@ endless_wait(gpointer data, pid_t thread, int *status)
     endless->clock += STEP_US;
     g_assert_cmpuint(endless->waits++, <, WAITS_MAX);
     *status = endless->asked ? EVENT_STOP << 16 | SIGTRAP << 8 | 0x7f : endless->status << 8 | 0x7f;
+    if (!endless->asked && !endless->inside && endless->pending && (endless->blocked >> (HANDLED - 1) & 1) == 0) {
+        *status = HANDLED << 8 | 0x7f;
+        endless->pending = FALSE;
+        endless->handler_at = 0;
+    }
     endless->asked = FALSE;
     return TRACE_WAIT_STATUS;
+}
+
+/* The filter is in force for all that the handler does. */
+static void
+handler_call_info(Endless *endless, struct __ptrace_syscall_info *info)
+{
+    const gsize at = endless->handler_at++;
+    g_assert_false(endless->filter_suspended);
+    *info = (struct __ptrace_syscall_info){
+        .op = handler_stops[at].op, .arch = registers_architecture, .stack_pointer = handler_stops[at].sp};
+    if (info->op == PTRACE_SYSCALL_INFO_ENTRY)
+        info->entry.nr = (guint64)handler_stops[at].number;
 }
 
 static gboolean
 endless_call_info(gpointer data, pid_t thread, struct __ptrace_syscall_info *info)
 {
     Endless *endless = data;
+    if (endless->handler_at < G_N_ELEMENTS(handler_stops)) {
+        handler_call_info(endless, info);
+        return TRUE;
+    }
     endless->inside = !endless->inside;
     *info = (struct __ptrace_syscall_info){.op = endless->inside ? PTRACE_SYSCALL_INFO_ENTRY : PTRACE_SYSCALL_INFO_EXIT,
                                            .arch = registers_architecture};
@@ -923,7 +961,7 @@ endless_call_info(gpointer data, pid_t thread, struct __ptrace_syscall_info *inf
 static gboolean
 endless_read_general(gpointer data, pid_t thread, GeneralRegisters *general)
 {
-    *general = (GeneralRegisters){.rip = PROGRAM, .rsp = STACK + STACK_SIZE - 4096, .orig_rax = G_MAXUINT64};
+    *general = (GeneralRegisters){.rip = PROGRAM, .rsp = INTERRUPTED_SP, .orig_rax = G_MAXUINT64};
     return TRUE;
 }
 
@@ -956,6 +994,13 @@ endless_write(gpointer data, pid_t thread, guint64 address, const void *bytes, g
     return TRUE;
 }
 
+static gboolean
+endless_set_options(gpointer data, pid_t thread, guintptr options)
+{
+    ((Endless *)data)->filter_suspended = (options & PTRACE_O_SUSPEND_SECCOMP) != 0;
+    return TRUE;
+}
+
 static guint64
 endless_caught(gpointer data, pid_t thread)
 {
@@ -985,6 +1030,7 @@ static const TraceKernel endless_kernel = {
     .write_general = endless_write_general,
     .block = endless_block,
     .write = endless_write,
+    .set_options = endless_set_options,
     .caught = endless_caught,
     .wants_processor = endless_wants_processor,
     .now = endless_now,
@@ -1004,6 +1050,7 @@ test_awaited_signals(void)
     static const guint64 arguments[REGISTERS_ARGUMENTS];
     g_autofree Endless *endless = g_new0(Endless, 1);
     endless->asked = TRUE;
+    endless->handler_at = G_N_ELEMENTS(handler_stops);
     endless->status = SYSCALL_TRAP;
     g_autoptr(Traced) traced = traced_seize(&endless_kernel, endless, THREAD);
     g_assert_cmpint(traced_stop(traced), ==, TRACED_STOPPED);
@@ -1028,6 +1075,44 @@ test_awaited_signals(void)
     g_assert_cmphex(endless->blocked >> (SIGTERM - 1) & 1, ==, 1);
 }
 
+static TraceeVerdict
+expect_own_call(TraceeSystemCall *call, gpointer data)
+{
+    const Endless *endless = data;
+    g_assert_true(endless->filter_suspended);
+    g_assert_cmpint(call->number, ==, SYS_sched_yield);
+    return TRACEE_PROCEED;
+}
+
+/* The handler of such a signal belongs to the program: its filter is in force, and its system calls are not judged. */
+static void
+test_handlers_under_a_filter(void)
+{
+    static const guint64 arguments[REGISTERS_ARGUMENTS];
+    g_autofree Endless *endless = g_new0(Endless, 1);
+    endless->asked = endless->pending = TRUE;
+    endless->status = SYSCALL_TRAP;
+    endless->handler_at = G_N_ELEMENTS(handler_stops);
+    g_autoptr(Traced) traced = traced_seize(&endless_kernel, endless, THREAD);
+    g_assert_cmpint(traced_stop(traced), ==, TRACED_STOPPED);
+    traced_set_filter(traced, TRACED_FILTER_SUSPENDED);
+    g_assert_true(traced_borrow(traced, STACK + STACK_SIZE - 8192, &code));
+    GeneralRegisters general = registers_call(traced_home(traced), traced_path(traced), &code, FUNCTION, arguments);
+    const TraceeWatch watch = {.before = expect_own_call, .data = endless};
+    guint asked = 0;
+    const TracedCall call = {.general = &general,
+                             .watch = &watch,
+                             .awaited = await_handled,
+                             .data = &asked,
+                             .until = endless->clock + 500000};
+    int signal;
+    g_assert_cmpint(traced_call(traced, &call, &signal), ==, TRACED_LEFT);
+    g_assert_false(endless->pending);
+    g_assert_cmpuint(endless->handler_at, ==, G_N_ELEMENTS(handler_stops));
+    g_assert_cmpuint(asked, >, 3); /* it went on */
+    g_assert_true(endless->filter_suspended);
+}
+
 /* jemalloc spins with sched_yield() while another thread holds a lock: there is a stop to see whenever it is asked. */
 static void
 test_endless_system_calls(void)
@@ -1035,6 +1120,7 @@ test_endless_system_calls(void)
     static const guint64 arguments[REGISTERS_ARGUMENTS];
     g_autofree Endless *endless = g_new0(Endless, 1);
     endless->asked = TRUE;
+    endless->handler_at = G_N_ELEMENTS(handler_stops);
     endless->status = SYSCALL_TRAP;
     g_autoptr(Traced) traced = traced_seize(&endless_kernel, endless, THREAD);
     g_assert_cmpint(traced_stop(traced), ==, TRACED_STOPPED);
@@ -1051,6 +1137,7 @@ static void
 test_endless_signals(void)
 {
     g_autofree Endless *endless = g_new0(Endless, 1);
+    endless->handler_at = G_N_ELEMENTS(handler_stops);
     endless->status = HANDLED;
     g_autoptr(Traced) traced = traced_seize(&endless_kernel, endless, THREAD);
     g_assert_cmpint(traced_stop(traced), ==, TRACED_STOPPED);
@@ -1068,6 +1155,7 @@ main(int argc, char **argv)
     g_test_add_func("/traced/interleavings", test_interleavings);
     g_test_add_func("/traced/endless-system-calls", test_endless_system_calls);
     g_test_add_func("/traced/awaited-signals", test_awaited_signals);
+    g_test_add_func("/traced/handlers-under-a-filter", test_handlers_under_a_filter);
     g_test_add_func("/traced/endless-signals", test_endless_signals);
 #endif
     return g_test_run();
