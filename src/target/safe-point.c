@@ -16,7 +16,7 @@ enum {
     SCANNED_MAX = 8 * 1024 * 1024, /* bytes; larger stacks are not examined */
     FRAMES_MAX = 256,
     HANDLER_MAX = 256 * 1024, /* bytes above the stack pointer in which the frames of a handler begin */
-    HANDLERS_MAX = 8,         /* words that may begin one; a process could fill its stacks with them */
+    HANDLERS_MAX = 8,         /* handlers of a thread; a process could fill its stacks with frames of them */
 };
 
 /* Code in which no thread may be. A process chooses how many such ranges it has, and a stack has a million words. */
@@ -317,11 +317,17 @@ read_memory(gpointer data, guint64 address, void *bytes, gsize n)
 }
 
 static gboolean
+is_code(const SafePoints *points, guint64 address)
+{
+    const Mapping *code = address_space_find(points->space, address);
+    return code != NULL && (code->flags & MAPPING_EXECUTE) != 0;
+}
+
+static gboolean
 is_return_address(const Stack *stack, guint64 address)
 {
-    const Mapping *code = address_space_find(stack->points->space, address);
     guint8 before[REGISTERS_CALL_MAX];
-    return code != NULL && (code->flags & MAPPING_EXECUTE) != 0 && address - code->start >= sizeof(before) &&
+    return is_code(stack->points, address) &&
            remote_read(stack->points->space->pid, address - sizeof(before), before, sizeof(before)) &&
            registers_ends_in_call(before);
 }
@@ -504,42 +510,72 @@ make_all_ready(SafePoints *points)
             make_ready(&points->excluded[i]);
 }
 
-/* The verdict on the code that a signal handler has interrupted whose frame begins at AT, if there is such a frame. */
-static SafePointVerdict
-judge_interrupted(const Stack *stack, guint64 at)
-{
-    Stack copy = *stack;
-    Unwind unwind = {.memory = {.space = stack->points->space, .read = read_memory, .data = &copy}};
-    guint64 last;
-    gboolean in_handler = FALSE;
-    UnwindStep step;
-    unwind_begin_at(&unwind, stack->points->back, at + sizeof(guint64));
-    if (unwind_step(&unwind, stack->end, &in_handler) != UNWIND_FRAME || !in_handler)
-        return SAFE_POINT_HERE; /* a stale word */
-    last = unwind.sp & ~7ULL;
-    const SafePoint excluded = follow_frames(stack, &unwind, &last, &in_handler, &step);
-    if (excluded.verdict != SAFE_POINT_HERE || step == UNWIND_END)
-        return excluded.verdict;
-    return scan(stack, last).verdict;
-}
-
-gboolean
-safe_points_holds(SafePoints *points, guint64 sp)
+/* The words above SP, as far as a handler's frame may be. The caller frees them. FALSE: there is no stack. */
+static gboolean
+read_stack(const SafePoints *points, guint64 sp, Stack *stack)
 {
     const Mapping *mapping = address_space_find(points->space, sp);
     const guint64 start = sp & ~7ULL;
-    const gsize length = mapping != NULL ? (gsize)MIN(mapping->end - start, HANDLER_MAX) : 0;
-    g_autofree guint64 *words = length > 0 ? read_words(points, start, length) : NULL;
-    const Stack stack = {.points = points, .words = words, .start = start, .end = start + length};
-    guint handlers = 0;
-    make_all_ready(points);
-    for (gsize i = 0; words != NULL && i < length / sizeof(*words) && handlers < HANDLERS_MAX; i++) {
-        if (words[i] != points->back)
+    const gsize length = mapping != NULL ? (gsize)MIN(mapping->end - start, HANDLER_MAX) & ~(gsize)7 : 0;
+    *stack = (Stack){.points = points, .start = start, .end = start + length};
+    stack->words = length > 0 ? read_words(points, start, length) : NULL;
+    return stack->words != NULL;
+}
+
+/* The lowest frame on STACK that the kernel has made for a signal handler: its address, with UNWIND at the interrupted
+ * code. 0: there is none. Words of frames that have ended remain between those of functions. */
+static guint64
+find_handler(Stack *stack, Unwind *unwind)
+{
+    const SafePoints *points = stack->points;
+    for (guint64 at = stack->start; at < stack->end; at += sizeof(guint64)) {
+        if (stack->words[(at - stack->start) / sizeof(guint64)] != points->back)
             continue;
-        handlers++;
-        const SafePointVerdict verdict = judge_interrupted(&stack, start + i * sizeof(*words));
-        if (verdict != SAFE_POINT_HERE && verdict != SAFE_POINT_IN_HANDLER)
+        *unwind = (Unwind){.memory = {.space = points->space, .read = read_memory, .data = stack}};
+        unwind_begin_at(unwind, points->back, at + sizeof(guint64));
+        if (unwind_leave_handler(unwind) && is_code(points, unwind->pc) &&
+            address_space_find(points->space, unwind->sp) != NULL)
+            return at;
+    }
+    return 0;
+}
+
+/* Whether it is excluded. A handler that it runs is not: it is found by itself. */
+static gboolean
+is_excluded(const SafePoints *points, Unwind interrupted)
+{
+    Stack stack;
+    guint64 last = interrupted.sp & ~7ULL;
+    gboolean in_handler = FALSE;
+    UnwindStep step;
+    if (!read_stack(points, interrupted.sp, &stack))
+        return FALSE; /* a stale frame */
+    g_autofree guint64 *words = stack.words;
+    interrupted.memory.data = &stack;
+    SafePointVerdict verdict = follow_frames(&stack, &interrupted, &last, &in_handler, &step).verdict;
+    if (verdict == SAFE_POINT_HERE && step != UNWIND_END)
+        verdict = scan(&stack, last).verdict;
+    return verdict != SAFE_POINT_HERE && verdict != SAFE_POINT_IN_HANDLER;
+}
+
+/* A handler may have a stack of its own (SA_ONSTACK). */
+gboolean
+safe_points_holds(SafePoints *points, guint64 sp)
+{
+    make_all_ready(points);
+    for (guint handlers = 0; handlers < HANDLERS_MAX; handlers++) {
+        Stack stack;
+        Unwind interrupted;
+        if (!read_stack(points, sp, &stack))
+            return FALSE;
+        const guint64 at = find_handler(&stack, &interrupted);
+        g_free(stack.words);
+        if (at == 0)
+            return FALSE;
+        if (is_excluded(points, interrupted))
             return TRUE;
+        const gboolean elsewhere = interrupted.sp < at || interrupted.sp >= stack.end;
+        sp = elsewhere ? interrupted.sp : at + sizeof(guint64);
     }
     return FALSE;
 }

@@ -107,3 +107,15 @@ unwind_step(Unwind *unwind, guint64 limit, gboolean *signal_frame)
         return UNWIND_UNKNOWN;
     return unwind->sp > before - (leaf ? 1 : 0) && unwind->sp <= limit ? UNWIND_FRAME : UNWIND_UNKNOWN;
 }
+
+gboolean
+unwind_leave_handler(Unwind *unwind)
+{
+    g_autofree CfiTable *table = g_new0(CfiTable, 1);
+    g_autofree CfiRow *row = g_new0(CfiRow, 1);
+    const CfiContext context = {.memory = &unwind->memory, .registers = unwind->values, .work = &unwind->work};
+    guint64 cfa;
+    return cfi_table_find(&unwind->memory, unwind->pc, table) && table->signal_frame &&
+           cfi_row_find(table, unwind->pc, &unwind->work, row) && find_cfa(&context, row, &cfa) &&
+           apply(unwind, table, row, cfa);
+}

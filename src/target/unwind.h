@@ -38,4 +38,8 @@ typedef enum {
  * made the current frame for a signal handler, so that the next one is the interrupted code. */
 UnwindStep unwind_step(Unwind *unwind, guint64 limit, gboolean *signal_frame);
 
+/* Moves from a frame that the kernel made for a signal handler to the code that was interrupted, which may be on any
+ * stack. FALSE: it is no such frame. */
+gboolean unwind_leave_handler(Unwind *unwind);
+
 #endif

@@ -699,6 +699,8 @@ def exits(victim):
     ("attach", []),
     ("status", ["all"]),
     ("attach", ["all"]),
+    ("status", ["spin"]),
+    ("status", ["all", "stack"]),
     pytest.param("status", ["all", "filtered"], marks=pytest.mark.skipif(not AS_ROOT, reason="suspending a filter needs root")),
 ], ids=lambda words: words if isinstance(words, str) else "-".join(words))
 def test_a_program_that_stops_its_threads(program, command, words):

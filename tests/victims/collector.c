@@ -2,7 +2,8 @@
 /*
  * Stops its other threads by a signal again and again, as a collector of garbage does, while they are in jemalloc. Says
  * "ready", then "alive" for each byte of stdin; exits at the end of stdin. With the argument "all" a thread of its own
- * stops them, the main thread too; with "filtered" a seccomp filter kills it for all system calls but its own.
+ * stops them, the main thread too; with "filtered" a seccomp filter kills it for all system calls but its own; with
+ * "spin" the handler waits without a system call; with "stack" it has its own stack.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -21,12 +22,12 @@
 
 #define ALLOW(NUMBER) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NUMBER, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
-enum { WORKERS = 3, BLOCKS = 32, SUSPEND = SIGUSR1, RESUME = SIGUSR2 };
+enum { WORKERS = 3, BLOCKS = 32, SUSPEND = SIGUSR1, RESUME = SIGUSR2, HANDLER_STACK = 64 * 1024 };
 
 static sem_t stopped;
 static atomic_uint round_number, resumed_round;
 static pthread_t stoppable[WORKERS + 1];
-static int n_stoppable;
+static int n_stoppable, spins, has_stack;
 
 static void
 suspend(int signal)
@@ -37,7 +38,8 @@ suspend(int signal)
     sigdelset(&all, RESUME);
     sem_post(&stopped);
     while (resumed_round != mine)
-        sigsuspend(&all);
+        if (!spins)
+            sigsuspend(&all);
 }
 
 static void
@@ -46,10 +48,19 @@ resume(int signal)
 }
 
 /* Large enough for the locks of an arena. */
+static void
+use_stack(void)
+{
+    const stack_t stack = {.ss_sp = malloc(HANDLER_STACK), .ss_size = HANDLER_STACK};
+    if (has_stack && sigaltstack(&stack, NULL) != 0)
+        _exit(1);
+}
+
 static void *
 work(void *unused)
 {
     void *blocks[BLOCKS];
+    use_stack();
     for (;;) {
         for (int i = 0; i < BLOCKS; i++)
             *(volatile char *)(blocks[i] = malloc(20000 + (size_t)i * 3000)) = 1;
@@ -101,6 +112,7 @@ install_filter(void)
         ALLOW(SYS_rt_sigreturn),
         ALLOW(SYS_rt_sigsuspend),
         ALLOW(SYS_rt_sigprocmask),
+        ALLOW(SYS_sigaltstack),
         ALLOW(SYS_tgkill),
         ALLOW(SYS_getpid),
         ALLOW(SYS_clone3),
@@ -145,10 +157,13 @@ int
 main(int argc, char **argv)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-    struct sigaction action = {.sa_handler = suspend, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = suspend, .sa_flags = SA_RESTART | SA_ONSTACK};
     const int all = has_word(argv, "all");
     pthread_t collector;
     char byte;
+    spins = has_word(argv, "spin");
+    has_stack = has_word(argv, "stack");
+    use_stack();
     sigfillset(&action.sa_mask);
     sigaction(SUSPEND, &action, NULL);
     action.sa_handler = resume;
