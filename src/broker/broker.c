@@ -137,7 +137,7 @@ fork_session(const Session *session, Work *work, pid_t *child)
 static int
 find_process(const BrokerRequest *request, Process *process)
 {
-    Process found = {.pid = request->pid, .start_time = request->start_time};
+    Process found = {.pid = request->pid, .start_time = request->start_time, .closed = request->closed != 0};
     memcpy(found.uids, request->uids, sizeof(found.uids));
     memcpy(found.gids, request->gids, sizeof(found.gids));
     if (!process_look(request->pid, process))

@@ -42,6 +42,7 @@ request_new(BrokerKind kind, const Process *process, const char *text)
     request->start_time = process->start_time;
     memcpy(request->uids, process->uids, sizeof(request->uids));
     memcpy(request->gids, process->gids, sizeof(request->gids));
+    request->closed = process->closed != FALSE;
     return request;
 }
 
@@ -152,9 +153,9 @@ ask_briefly_for_descriptor(BrokerRequest *request)
 }
 
 static int
-reach_file(pid_t pid, ReachFile file)
+reach_file(const Process *found, ReachFile file)
 {
-    g_autofree BrokerRequest *request = request_for_pid(BROKER_OPEN, pid, "");
+    g_autofree BrokerRequest *request = request_new(BROKER_OPEN, found, "");
     request->detail = file;
     return ask_briefly_for_descriptor(request);
 }

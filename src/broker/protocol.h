@@ -54,6 +54,7 @@ typedef struct {
     guint32 detail;
     guint64 start_time; /* Process.start_time */
     guint32 uids[PROCESS_UIDS], gids[PROCESS_UIDS];
+    guint32 closed; /* Process.closed */
     guint64 number;
     char text[BROKER_TEXT_MAX];
 } BrokerRequest;

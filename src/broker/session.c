@@ -154,8 +154,9 @@ answer(int socket, int error, int fd)
 /* The open directory belongs to one process: if its pid is reused, nothing of the new process can be opened through
  * it. */
 static int
-open_file(const BrokerRequest *request)
+open_file(const Session *session)
 {
+    const BrokerRequest *request = session->request;
     char path[32];
     g_snprintf(path, sizeof(path), "/proc/%d", (int)request->pid);
     errno = 0; /* stays so if the pid is another process's */
@@ -164,18 +165,20 @@ open_file(const BrokerRequest *request)
         file = openat(directory, reach_file_name((ReachFile)request->detail), O_RDONLY | O_CLOEXEC);
     else if (!process_is_shortage(errno))
         errno = ESRCH;
-    int error = errno;
+    int error = file >= 0 ? process_change_check_in(directory, &session->process) : errno;
     if (directory >= 0)
         close(directory);
+    if (error != 0 && file >= 0)
+        close(file);
     errno = error;
-    return file;
+    return error == 0 ? file : -1;
 }
 
 /* A process that locks its own memory map delays this session, and not the server. */
 static void
 run_open(const Session *session, int socket)
 {
-    int from = open_file(session->request);
+    int from = open_file(session);
     int to = from >= 0 ? memfd_create("jescope-proc", MFD_CLOEXEC) : -1;
     gboolean copied = to >= 0 && transfer_copy(from, to, REACH_FILE_MAX) && lseek(to, 0, SEEK_SET) == 0;
     int error = copied ? process_change_check(&session->process) : errno;
@@ -369,9 +372,12 @@ is_waited_for(void *data)
 static gboolean
 complete(const Session *session, Session *whole)
 {
+    Process now;
     *whole = *session;
-    return process_read(session->request->pid, &whole->process) &&
-           whole->process.start_time == session->request->start_time;
+    if (!process_read(session->request->pid, &now) || now.start_time != session->request->start_time)
+        return FALSE;
+    g_strlcpy(whole->process.name, now.name, sizeof(whole->process.name));
+    return TRUE;
 }
 
 /* Whether the operator permits that the process is stopped, as one without an agent must be. A named socket stands for

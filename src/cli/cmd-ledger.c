@@ -34,7 +34,7 @@ take_of_process(const char *name, GError *cause, LedgerTaken *taken, GError **er
         g_propagate_error(error, g_steal_pointer(&failure));
         return FALSE;
     }
-    if (!ledger_take(process.pid, NULL, taken, error))
+    if (!ledger_take(&process, NULL, taken, error))
         return FALSE;
     taken->notice = g_strdup_printf("no statistics: %s", failure->message);
     return TRUE;
@@ -68,7 +68,7 @@ take(const char *name, LedgerTaken *taken, GError **error)
     if (target_via(target) == TARGET_VIA_SERVER)
         return take_of_server(target, taken, error);
     if (target_pid(target) != 0)
-        return ledger_take(target_pid(target), target, taken, error);
+        return ledger_take(target_process(target), target, taken, error);
     g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
                 "the mappings of %s cannot be seen from here; run jescope ledger on its machine", target_label(target));
     return FALSE;

@@ -155,7 +155,7 @@ load_live(Target *target, Samples *samples, GError **error)
     samples->partial = unread != NULL;
     note_cores(samples->last, target_pid(target));
     if (target_pid(target) != 0)
-        stats_read_process(samples->last->totals, target_pid(target));
+        stats_read_process(samples->last->totals, target_process(target));
     return target_check_unchanged(target, error);
 }
 

@@ -84,7 +84,7 @@ look_at_process(Making *making, Target *target, uid_t *user, GError **error)
     making->circumstances.process = pid != 0 ? &making->process : NULL;
     making->program = g_file_read_link(link, NULL);
     making->sample = live != NULL ? stats_live_sample(live, NULL) : NULL;
-    if (ledger_take(pid, target, &making->ledger, NULL))
+    if (ledger_take(target_process(target), target, &making->ledger, NULL))
         making->circumstances.ledger = &making->ledger.ledger;
     return target_check_unchanged(target, error);
 }

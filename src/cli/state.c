@@ -28,11 +28,12 @@ read_without_statistics(Target *target, RouteStatus *status)
 }
 
 static void
-read_ledger(pid_t pid, const StatsSample *sample, Ledger *ledger)
+read_ledger(const Target *target, const StatsSample *sample, Ledger *ledger)
 {
     Mappings mappings;
     const LedgerReadings readings = {.sample = sample, .mappings = &mappings};
-    if (pid != 0 && mappings_read(pid, MAPPINGS_TIME_US, &mappings) == MEMORY_MAP_READ)
+    if (target_pid(target) != 0 &&
+        mappings_read(target_process(target), MAPPINGS_TIME_US, &mappings) == MEMORY_MAP_READ)
         ledger_compute(&readings, ledger);
 }
 
@@ -51,10 +52,10 @@ read_numbers(Target *target, RouteStatus *status, Ledger *ledger, GError **error
     }
     if (sample != NULL) {
         if (target_pid(target) != 0)
-            stats_read_process(sample->totals, target_pid(target));
+            stats_read_process(sample->totals, target_process(target));
         stats_set_status(status, sample);
         if (ledger != NULL)
-            read_ledger(target_pid(target), sample, ledger);
+            read_ledger(target, sample, ledger);
     } else {
         read_without_statistics(target, status);
     }

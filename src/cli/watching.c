@@ -168,7 +168,7 @@ read_ledger(Watch *watch, Ledger *ledger)
     g_auto(LedgerTaken) taken = {0};
 
     gint64 before = g_get_monotonic_time();
-    if (target_pid(watch->target) == 0 || !ledger_take(target_pid(watch->target), watch->target, &taken, NULL))
+    if (target_pid(watch->target) == 0 || !ledger_take(target_process(watch->target), watch->target, &taken, NULL))
         return NULL;
     watch->ledger_us = MAX(watch->ledger_us, g_get_monotonic_time() - before);
     *ledger = taken.ledger;
@@ -376,7 +376,7 @@ finish(Watch *watch, GError **error)
         guint64 started = target_start_time(watch->target);
         watch->watching->evidence.age =
             started != 0 ? (gdouble)(g_get_real_time() - process_started_us(started)) / G_USEC_PER_SEC : 0;
-        process_memory_read("/proc", "/sys/fs/cgroup", target_pid(watch->target), &memory);
+        process_memory_read("/proc", "/sys/fs/cgroup", target_process(watch->target), &memory);
         if (memory.group.max != G_MAXUINT64)
             watch->watching->evidence.limit = memory.group.max;
     }

@@ -6,6 +6,9 @@
 
 #include "confine/account.h"
 #include "target/candidates.h"
+#include "target/process-change.h"
+
+#include <errno.h>
 
 /* Remarks are kept in the history as those of the series' user, and any user can start any number of processes of the
  * name. */
@@ -64,7 +67,7 @@ lose_ended(Fleet *fleet, ScanResult *result)
     g_hash_table_foreach_remove(fleet->left_out, has_ended, NULL);
     for (guint i = fleet->members->len; i-- > 0;) {
         const Process *member = &g_array_index(fleet->members, Process, i);
-        if (process_alive(member->pid, member->start_time))
+        if (process_alive(member->pid, member->start_time) && process_change_check(member) != EPERM)
             continue;
         scan_result_add_lost(result, member);
         g_array_remove_index(fleet->members, i);

@@ -178,7 +178,7 @@ service_work_take_ledger(const RouteHost *host, LedgerTaken *taken, Failure *fai
 {
     Use use = take(host->data);
     if (use.target != NULL)
-        ledger_take(target_pid(use.target), use.target, taken, &use.error);
+        ledger_take(target_process(use.target), use.target, taken, &use.error);
     return give_back(&use, failure);
 }
 
@@ -294,7 +294,7 @@ Outcome
 host_find_base(Job *job, uint64_t id, gint64 *incarnation, Failure *failure)
 {
     ServiceTarget *target = work_target(job);
-    const uid_t viewer = process_user(live_process(target));
+    const uid_t viewer = process_viewer(live_process(target));
     gint64 own, user;
     g_autoptr(GError) error = NULL;
     if (!live_incarnation(target, &own, &error))

@@ -10,7 +10,6 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 enum {
@@ -210,18 +209,6 @@ users_may_trace(void)
     return !g_file_get_contents("/proc/sys/kernel/yama/ptrace_scope", &scope, NULL, NULL) || scope[0] == '0';
 }
 
-/* Also requires PTRACE_MODE_ATTACH, like ptrace(2): the /proc files of a process that is not dumpable belong to
- * root. */
-static gboolean
-may_trace(const Process *process, uid_t user)
-{
-    struct stat facts;
-    if (!users_may_trace())
-        return FALSE;
-    g_autofree char *path = g_strdup_printf("/proc/%d", (int)process->pid);
-    return stat(path, &facts) == 0 && facts.st_uid == user;
-}
-
 static gboolean
 is_reached_by_agent(const ServiceTarget *target)
 {
@@ -236,14 +223,14 @@ service_target_is_visible(const ServiceTarget *target, Viewer viewer)
     if (viewer == VIEWER_ALL)
         return TRUE;
     /* A process that has temporarily assumed a user's identity, as file servers do, does not belong to this user. */
-    if (viewer < 0 || process_user(&target->process) != (uid_t)viewer)
+    if (viewer < 0 || process_viewer(&target->process) != (uid_t)viewer)
         return FALSE;
     if (service_target_state(target) == SERVICE_TARGET_GONE)
         return TRUE;
     if (!process_look(target->process.pid, &now) || now.start_time != target->process.start_time ||
-        process_user(&now) != (uid_t)viewer)
+        process_viewer(&now) != (uid_t)viewer)
         return FALSE;
-    return !target->named || is_reached_by_agent(target) || may_trace(&now, (uid_t)viewer);
+    return !target->named || is_reached_by_agent(target) || users_may_trace();
 }
 
 const char *
@@ -671,7 +658,7 @@ live_emit(ServiceTarget *target, const ServiceEvent *event)
     pending->event.time_us = g_get_real_time();
     pending->event.target = target->id;
     pending->event.label = target->label;
-    pending->event.user = process_user(&target->process);
+    pending->event.user = process_viewer(&target->process);
     pending->event.account = live_account(target);
     pending->event.who = pending->who = g_strdup(event->who);
     pending->detail = untold == 0 ? g_strdup(event->detail)

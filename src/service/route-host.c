@@ -9,7 +9,7 @@
 
 #include "routes/publish.h"
 #include "target/arguments.h"
-#include "target/reach.h"
+#include "target/reach-open.h"
 #include "wire/transfer.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ static Outcome
 on_maps(void *host, int *descriptor, Failure *failure)
 {
     const ServiceTarget *target = work_target(host);
-    int from = reach_open(live_process(target)->pid, REACH_MAPS);
+    int from = reach_open(live_process(target), REACH_MAPS);
     int to = memfd_create("jescope-maps", MFD_CLOEXEC);
     const gboolean copied = from >= 0 && to >= 0 && transfer_copy(from, to, PROC_MAX) && lseek(to, 0, SEEK_SET) == 0;
     const int error = errno;

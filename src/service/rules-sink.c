@@ -181,7 +181,7 @@ make_reading(const RulesSink *sink, const CollectedSample *collected, const Rule
     gint64 now_us = g_get_monotonic_time();
     return (RuleReading){.series = collected->life.target,
                          .subject = subject,
-                         .owner = process_user(live_process(collected->target)),
+                         .owner = process_viewer(live_process(collected->target)),
                          .account = live_account(collected->target),
                          .life = (guint64)process->pid << 40 ^ process->start_time,
                          .began_us = now_us - (g_get_real_time() - service_target_started_us(collected->target)),

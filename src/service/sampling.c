@@ -69,7 +69,7 @@ sampling_take(Job *job, SampledFor what, WireHelloReply *hello, GError **error)
     StatsSample *sample = take(target, what, hello, error);
     live_end_use(target);
     if (sample != NULL)
-        stats_read_process(sample->totals, (int)live_process(target)->pid);
+        stats_read_process(sample->totals, live_process(target));
     if (sample != NULL && !live_check_unchanged(target, error))
         g_clear_pointer(&sample, stats_sample_unref);
     count(live_service(target), sample != NULL);

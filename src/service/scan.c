@@ -143,15 +143,18 @@ scanner_free(Scanner *scanner)
     g_free(scanner);
 }
 
-/* Identifies the program of a process: changes with exec, but not when its file is replaced. NULL: unknown. */
+/* Identifies the program of a process, and who may read its memory: changes with exec, but not when its file is
+ * replaced. NULL: unknown. */
 static char *
 read_image(pid_t pid)
 {
     struct stat file;
+    Process process;
     g_autofree char *link = g_strdup_printf("/proc/%d/exe", (int)pid);
-    if (stat(link, &file) != 0)
+    if (stat(link, &file) != 0 || !process_look(pid, &process))
         return NULL;
-    return g_strdup_printf("%" G_GUINT64_FORMAT ":%" G_GUINT64_FORMAT, (guint64)file.st_dev, (guint64)file.st_ino);
+    return g_strdup_printf("%" G_GUINT64_FORMAT ":%" G_GUINT64_FORMAT "%s", (guint64)file.st_dev, (guint64)file.st_ino,
+                           process.closed ? ":closed" : "");
 }
 
 /* ---- discovery ---- */

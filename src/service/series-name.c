@@ -7,12 +7,12 @@ typedef struct {
     const ScanFound *found;
 } Choice;
 
-/* The user who may see the samples; (uid_t)-1 for a process with differing ids: a file server that has taken on the id
- * of a user does not belong to him. */
+/* The user who may see the samples; (uid_t)-1 for a process with differing ids (a file server that has taken on the id
+ * of a user does not belong to him), or one whose memory the kernel keeps from its user. */
 static uid_t
 user_of(const Choice *choice)
 {
-    return process_user(&choice->found->process);
+    return process_viewer(&choice->found->process);
 }
 
 /* Sets *GRANTED as history_claim(); FALSE with ERROR if unknown. */

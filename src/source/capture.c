@@ -24,7 +24,7 @@ take_sample(Target *target, StatsLiveParts parts)
     g_autoptr(StatsLive) live = stats_live_new(target, parts, NULL);
     StatsSample *sample = live != NULL ? stats_live_sample(live, NULL) : NULL;
     if (sample != NULL && target_pid(target) != 0)
-        stats_read_process(sample->totals, target_pid(target));
+        stats_read_process(sample->totals, target_process(target));
     if (sample != NULL && !target_check_unchanged(target, NULL))
         g_clear_pointer(&sample, stats_sample_unref);
     return sample;

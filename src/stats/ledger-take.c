@@ -55,12 +55,12 @@ note_classes(const StatsSample *sample, LedgerTaken *taken)
 
 /* Sums the complete list, since the kernel would have to walk all pages again for smaps_rollup. */
 static void
-note_outside(StatsValues *totals, pid_t pid, const Mappings *mappings, LedgerTaken *taken)
+note_outside(StatsValues *totals, const Process *found, const Mappings *mappings, LedgerTaken *taken)
 {
     MappingSum all = {0};
     g_free(taken->notice);
     if (taken->cut) {
-        stats_read_process(totals, pid);
+        stats_read_process(totals, found);
         taken->notice = stats_outside_notice(totals);
         return;
     }
@@ -76,7 +76,7 @@ note_outside(StatsValues *totals, pid_t pid, const Mappings *mappings, LedgerTak
 
 /* The inputs; those that change slowly or take long to read are read once. */
 typedef struct {
-    pid_t pid;
+    const Process *found;
     StatsLive *live; /* NULL: no statistics */
     StatsSample *classes;
     const Holdings *holdings;
@@ -93,14 +93,14 @@ take_once(const Source *source, LedgerTaken *taken, GError **error)
     g_autoptr(StatsSample) sample = source->live != NULL ? stats_live_sample(source->live, error) : NULL;
     if (source->live != NULL && sample == NULL)
         return FALSE;
-    MemoryMapEnd end = mappings_read(source->pid, MAPPINGS_TIME_US, &mappings);
+    MemoryMapEnd end = mappings_read(source->found, MAPPINGS_TIME_US, &mappings);
     if (end == MEMORY_MAP_DENIED || end == MEMORY_MAP_GONE)
         return fail_to_read(end, taken->label, error);
     taken->skew_us = g_get_monotonic_time() - began;
     taken->time_us = g_get_real_time();
     taken->cut = end != MEMORY_MAP_READ;
-    gboolean looked = huge_pages_read_zeros(source->pid, &mappings, ZEROS_TIME_US, zeros);
-    gboolean walked = libc_blocks_read(source->pid, &mappings, ZEROS_TIME_US, &blocks);
+    gboolean looked = huge_pages_read_zeros(source->found->pid, &mappings, ZEROS_TIME_US, zeros);
+    gboolean walked = libc_blocks_read(source->found->pid, &mappings, ZEROS_TIME_US, &blocks);
     const LedgerReadings readings = {.zeros = looked ? zeros : NULL,
                                      .blocks = walked ? &blocks : NULL,
                                      .sample = sample,
@@ -112,7 +112,7 @@ take_once(const Source *source, LedgerTaken *taken, GError **error)
     if (sample != NULL) {
         if (source->classes != NULL)
             note_classes(source->classes, taken);
-        note_outside(sample->totals, source->pid, &mappings, taken);
+        note_outside(sample->totals, source->found, &mappings, taken);
     }
     return TRUE;
 }
@@ -145,19 +145,16 @@ take_best(const Source *source, LedgerTaken *best, GError **error)
     return TRUE;
 }
 
-static char *
-label_of(const Process *process)
-{
-    return process->start_time != 0 ? g_strdup_printf("%s (%d)", process->name, (int)process->pid)
-                                    : g_strdup_printf("process %d", (int)process->pid);
-}
-
-/* Everything but the statistics was read by the pid. */
+/* Everything but the statistics was read by the pid. BEFORE: its program when this began, if KNOWN. */
 static gboolean
-check_unchanged(const Process *found, const Target *target, const LedgerTaken *taken, GError **error)
+check_unchanged(const Process *found, const ProcessProgram *before, gboolean known, const LedgerTaken *taken,
+                GError **error)
 {
-    if (target != NULL)
-        return target_check_unchanged(target, error);
+    ProcessProgram now;
+    if (known && process_program(found->pid, &now) && !process_program_equal(&now, before)) {
+        g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s has executed another program", taken->label);
+        return FALSE;
+    }
     const int code = process_change_check(found);
     return code == 0 || target_set_changed(taken->label, code, error);
 }
@@ -183,28 +180,28 @@ begin_live(Target *target, StatsLive **live, StatsSample **classes, GError **err
 }
 
 gboolean
-ledger_take(pid_t pid, Target *target, LedgerTaken *taken, GError **error)
+ledger_take(const Process *found, Target *target, LedgerTaken *taken, GError **error)
 {
     Holdings holdings;
     CgroupCharges group;
-    Process found = {.pid = pid};
+    ProcessProgram program;
     g_autoptr(StatsLive) live = NULL;
     g_autoptr(StatsSample) classes = NULL;
     *taken = (LedgerTaken){.attempts = 1};
+    const gboolean known = process_program(found->pid, &program);
     if (target != NULL && !begin_live(target, &live, &classes, error))
         return FALSE;
-    if (target == NULL)
-        process_look(pid, &found);
-    taken->label = target != NULL ? g_strdup(target_label(target)) : label_of(&found);
-    holdings_read(pid, &holdings);
+    taken->label =
+        target != NULL ? g_strdup(target_label(target)) : g_strdup_printf("%s (%d)", found->name, (int)found->pid);
+    holdings_read(found->pid, &holdings);
     const Source source = {
-        .pid = pid,
+        .found = found,
         .live = live,
         .classes = classes,
         .holdings = &holdings,
-        .group = cgroup_charges_read("/proc", "/sys/fs/cgroup", (int)pid, &group) ? &group : NULL,
+        .group = cgroup_charges_read("/proc", "/sys/fs/cgroup", (int)found->pid, &group) ? &group : NULL,
     };
-    if (take_best(&source, taken, error) && check_unchanged(&found, target, taken, error))
+    if (take_best(&source, taken, error) && check_unchanged(found, &program, known, taken, error))
         return TRUE;
     ledger_taken_clear(taken);
     return FALSE;

@@ -32,9 +32,9 @@ typedef struct {
     LedgerClass classes[LEDGER_CLASSES_MAX]; /* those with the most holes, in descending order */
 } LedgerTaken;
 
-/* TARGET is NULL for a process without statistics. FALSE with TARGET_ERROR if the process has exited or may not be
- * read. */
-gboolean ledger_take(pid_t pid, Target *target, LedgerTaken *taken, GError **error);
+/* Of the process FOUND, that of TARGET, which is NULL for a process without statistics. FALSE with TARGET_ERROR if the
+ * process has exited, has changed, or may not be read. */
+gboolean ledger_take(const Process *found, Target *target, LedgerTaken *taken, GError **error);
 void ledger_taken_clear(LedgerTaken *taken);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LedgerTaken, ledger_taken_clear)
 

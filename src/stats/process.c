@@ -41,9 +41,9 @@ stats_set_process(StatsValues *totals, const ProcessMemory *memory)
 }
 
 void
-stats_read_process(StatsValues *totals, int pid)
+stats_read_process(StatsValues *totals, const Process *found)
 {
     ProcessMemory memory;
-    process_memory_read("/proc", "/sys/fs/cgroup", pid, &memory);
+    process_memory_read("/proc", "/sys/fs/cgroup", found, &memory);
     stats_set_process(totals, &memory);
 }

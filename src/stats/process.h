@@ -10,7 +10,7 @@
  * control group. Figures unknown in MEMORY stay absent. */
 void stats_set_process(StatsValues *totals, const ProcessMemory *memory);
 
-/* Like stats_set_process(), with the current figures of process PID. */
-void stats_read_process(StatsValues *totals, int pid);
+/* Like stats_set_process(), with the current figures of the process FOUND, if it has not changed. */
+void stats_read_process(StatsValues *totals, const Process *found);
 
 #endif

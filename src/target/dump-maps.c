@@ -81,7 +81,7 @@ add_line(char *line, gpointer data)
 }
 
 int
-dump_maps_complete(int fd, pid_t pid, const OutputWriter *writer, GError **error)
+dump_maps_complete(int fd, const Process *found, const OutputWriter *writer, GError **error)
 {
     struct stat st;
     g_autoptr(GString) maps = g_string_new(NULL);
@@ -93,7 +93,7 @@ dump_maps_complete(int fd, pid_t pid, const OutputWriter *writer, GError **error
     else if (has_list(fd, size))
         return fd;
     /* An incomplete list is not added: the reader reports a missing list, but could not detect a truncated one. */
-    if (memory_map_read(pid, MEMORY_MAP_MAX, add_line, maps) != MEMORY_MAP_READ || maps->len == 0)
+    if (memory_map_read_file(found, REACH_MAPS, MEMORY_MAP_MAX, add_line, maps) != MEMORY_MAP_READ || maps->len == 0)
         return fd;
     return with_list(fd, size, maps->str, writer, error);
 }

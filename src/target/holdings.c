@@ -60,9 +60,10 @@ take_private(char *line, gpointer data)
 static void
 add_child(pid_t child, const char *program, Holdings *holdings)
 {
+    Process process;
     g_autofree char *its = process_executable(child);
-    if (its != NULL && strcmp(its, program) == 0)
-        memory_map_read_file(child, REACH_ROLLUP, STATUS_MAX_BYTES, take_private, &holdings->children);
+    if (its != NULL && strcmp(its, program) == 0 && process_look(child, &process))
+        memory_map_read_file(&process, REACH_ROLLUP, STATUS_MAX_BYTES, take_private, &holdings->children);
 }
 
 /* /proc/PID/task/THREAD/children lists the children that each thread has created: "12 13 ". */

@@ -331,19 +331,19 @@ stack_size_of(pid_t pid)
 }
 
 MemoryMapEnd
-mappings_read(pid_t pid, gint64 time_us, Mappings *mappings)
+mappings_read(const Process *found, gint64 time_us, Mappings *mappings)
 {
-    g_autoptr(GArray) pointers = stack_pointers_read(pid);
+    g_autoptr(GArray) pointers = stack_pointers_read(found->pid);
     const MappingHints hints = {.stack_pointers = (const guint64 *)(gconstpointer)pointers->data,
                                 .n_stack_pointers = pointers->len,
-                                .stack_size = stack_size_of(pid)};
+                                .stack_size = stack_size_of(found->pid)};
     Reading reading = {.reader = mappings_reader_new(&hints), .until_us = g_get_monotonic_time() + time_us};
-    MemoryMapEnd end = memory_map_read_file(pid, REACH_SMAPS, LIST_MAX, take_line, &reading);
+    MemoryMapEnd end = memory_map_read_file(found, REACH_SMAPS, LIST_MAX, take_line, &reading);
     mappings_reader_end(reading.reader, mappings);
     if (end == MEMORY_MAP_STOPPED || end == MEMORY_MAP_TOO_LARGE) {
         ProcessMemory memory;
         guint64 read = resident_of(mappings);
-        process_memory_read("/proc", "", (int)pid, &memory);
+        process_memory_read("/proc", "", found, &memory);
         mappings->unread = memory.rss != G_MAXUINT64 && memory.rss > read ? memory.rss - read : 0;
     }
     return end;

@@ -82,8 +82,9 @@ void mappings_reader_line(MappingsReader *reader, const char *line);
 /* Sets *MAPPINGS and frees READER. */
 void mappings_reader_end(MappingsReader *reader, Mappings *mappings);
 
-/* Reads the mappings of process PID for TIME_US microseconds at most. After MEMORY_MAP_STOPPED (no time left) and
- * MEMORY_MAP_TOO_LARGE, unread has the rest; after MEMORY_MAP_DENIED and MEMORY_MAP_GONE, nothing was read. */
-MemoryMapEnd mappings_read(pid_t pid, gint64 time_us, Mappings *mappings);
+/* Reads the mappings of the process FOUND (reach-open.h) for TIME_US microseconds at most. After MEMORY_MAP_STOPPED (no
+ * time left) and MEMORY_MAP_TOO_LARGE, unread has the rest; after MEMORY_MAP_DENIED and MEMORY_MAP_GONE, nothing was
+ * read. */
+MemoryMapEnd mappings_read(const Process *found, gint64 time_us, Mappings *mappings);
 
 #endif

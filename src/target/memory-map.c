@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/memory-map.h"
 
+#include "target/reach-open.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -80,13 +82,14 @@ memory_map_read_list(pid_t pid, const char *list, gsize limit, MemoryMapFunc eac
 }
 
 MemoryMapEnd
-memory_map_read_file(pid_t pid, ReachFile file, gsize limit, MemoryMapFunc each, gpointer data)
+memory_map_read_file(const Process *found, ReachFile file, gsize limit, MemoryMapFunc each, gpointer data)
 {
-    return read_list(reach_open(pid, file), limit, each, data);
+    return read_list(reach_open(found, file), limit, each, data);
 }
 
 MemoryMapEnd
 memory_map_read(pid_t pid, gsize limit, MemoryMapFunc each, gpointer data)
 {
-    return memory_map_read_file(pid, REACH_MAPS, limit, each, data);
+    Process found;
+    return process_look(pid, &found) ? memory_map_read_file(&found, REACH_MAPS, limit, each, data) : MEMORY_MAP_GONE;
 }

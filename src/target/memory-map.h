@@ -28,8 +28,8 @@ typedef gboolean (*MemoryMapFunc)(char *line, gpointer data);
 /* Calls EACH for every line of /proc/PID/maps, up to LIMIT bytes. Memory use is bounded by the length of a line. */
 MemoryMapEnd memory_map_read(pid_t pid, gsize limit, MemoryMapFunc each, gpointer data);
 
-/* The same for another FILE of process PID. */
-MemoryMapEnd memory_map_read_file(pid_t pid, ReachFile file, gsize limit, MemoryMapFunc each, gpointer data);
+/* The same for a FILE of the process FOUND, as of reach_open() (reach-open.h). */
+MemoryMapEnd memory_map_read_file(const Process *found, ReachFile file, gsize limit, MemoryMapFunc each, gpointer data);
 
 /* The same for another list of process PID, e.g. "net/unix". */
 MemoryMapEnd memory_map_read_list(pid_t pid, const char *list, gsize limit, MemoryMapFunc each, gpointer data);

@@ -47,14 +47,15 @@ int
 process_change_check_in(int directory, const Process *found)
 {
     Process now = {.pid = found->pid};
+    const uid_t owner = process_memory_owner(directory);
     g_autofree char *stat = read_in(directory, "stat");
     g_autofree char *status = stat != NULL ? read_in(directory, "status") : NULL;
     if (status == NULL && process_is_shortage(errno))
         return errno;
-    if (!process_parse(stat, status, &now) || now.start_time != found->start_time || has_ended(stat, &now))
+    if (!process_parse(stat, status, owner, &now) || now.start_time != found->start_time || has_ended(stat, &now))
         return ESRCH;
-    const gboolean same =
-        memcmp(now.uids, found->uids, sizeof(now.uids)) == 0 && memcmp(now.gids, found->gids, sizeof(now.gids)) == 0;
+    const gboolean same = memcmp(now.uids, found->uids, sizeof(now.uids)) == 0 &&
+                          memcmp(now.gids, found->gids, sizeof(now.gids)) == 0 && (!now.closed || found->closed);
     return same || could_take_any(directory, found) ? 0 : EPERM;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/process-memory.h"
 
-#include "target/reach.h"
+#include "target/reach-open.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -28,12 +28,12 @@ read_line(const char *line, ProcessMemory *memory)
 }
 
 static void
-read_rollup(const char *proc, int pid, ProcessMemory *memory)
+read_rollup(const char *proc, const Process *found, ProcessMemory *memory)
 {
-    g_autofree char *path = g_strdup_printf("%s/%d/smaps_rollup", proc, pid);
+    g_autofree char *path = g_strdup_printf("%s/%d/smaps_rollup", proc, (int)found->pid);
     g_autofree char *text = NULL;
     if (strcmp(proc, "/proc") == 0)
-        text = reach_read(pid, REACH_ROLLUP);
+        text = reach_read(found, REACH_ROLLUP);
     else
         g_file_get_contents(path, &text, NULL, NULL);
     g_auto(GStrv) lines = g_strsplit(text != NULL ? text : "", "\n", -1);
@@ -42,10 +42,10 @@ read_rollup(const char *proc, int pid, ProcessMemory *memory)
 }
 
 void
-process_memory_read(const char *proc, const char *cgroups, int pid, ProcessMemory *memory)
+process_memory_read(const char *proc, const char *cgroups, const Process *found, ProcessMemory *memory)
 {
     memset(memory, 0xff, sizeof(*memory));
-    read_rollup(proc, pid, memory);
-    cgroup_memory_read(proc, cgroups, pid, &memory->group);
-    cgroup_charges_read(proc, cgroups, pid, &memory->charges);
+    read_rollup(proc, found, memory);
+    cgroup_memory_read(proc, cgroups, (int)found->pid, &memory->group);
+    cgroup_charges_read(proc, cgroups, (int)found->pid, &memory->charges);
 }

@@ -4,6 +4,7 @@
 #define JESCOPE_TARGET_PROCESS_MEMORY_H
 
 #include "target/cgroup.h"
+#include "target/process.h"
 
 /* In bytes; G_MAXUINT64: unreadable, or the control group has no limit. */
 typedef struct {
@@ -12,7 +13,8 @@ typedef struct {
     CgroupCharges charges;
 } ProcessMemory;
 
-/* Sets *MEMORY. PROC and CGROUPS are "/proc" and "/sys/fs/cgroup" except in tests. */
-void process_memory_read(const char *proc, const char *cgroups, int pid, ProcessMemory *memory);
+/* Sets *MEMORY to that of the process FOUND, if it has not changed (reach-open.h). PROC and CGROUPS are "/proc" and
+ * "/sys/fs/cgroup" except in tests. */
+void process_memory_read(const char *proc, const char *cgroups, const Process *found, ProcessMemory *memory);
 
 #endif

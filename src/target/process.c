@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 enum {
@@ -125,20 +126,51 @@ parse_status(const char *status, Process *process)
     return TRUE;
 }
 
-gboolean
-process_parse(const char *stat, const char *status, Process *process)
+/* One that ends has no memory that could be denied. */
+static gboolean
+is_closed(const char *stat, const char *status, uid_t owner, const Process *process)
 {
-    return status != NULL && parse_stat(stat, process) && parse_status(status, process);
+    const char *permitted = strstr(status, "\nCapPrm:");
+    guint64 capabilities = 0, size = 0;
+    process_stat_number(stat, PROCESS_STAT_SIZE, &size);
+    if (permitted != NULL)
+        capabilities = g_ascii_strtoull(permitted + strlen("\nCapPrm:"), NULL, 16);
+    return size != 0 && (owner != process->uids[1] || (capabilities != 0 && user_namespace_maker(process->pid) == 0));
+}
+
+gboolean
+process_parse(const char *stat, const char *status, uid_t owner, Process *process)
+{
+    if (status == NULL || !parse_stat(stat, process) || !parse_status(status, process))
+        return FALSE;
+    process->closed = is_closed(stat, status, owner, process);
+    return TRUE;
+}
+
+static uid_t
+owner_at(int directory, const char *path)
+{
+    struct stat facts;
+    return fstatat(directory, path, &facts, 0) == 0 ? facts.st_uid : (uid_t)-1;
+}
+
+uid_t
+process_memory_owner(int directory)
+{
+    return owner_at(directory, "maps");
 }
 
 /* Reads the process, with the kernel's name unchanged. */
 static gboolean
 read_facts(pid_t pid, Process *process)
 {
+    char maps[32];
+    g_snprintf(maps, sizeof(maps), "/proc/%d/maps", (int)pid);
+    const uid_t owner = owner_at(AT_FDCWD, maps);
     g_autofree char *stat = read_proc(pid, "stat", NULL);
     g_autofree char *status = read_proc(pid, "status", NULL);
     *process = (Process){.pid = pid};
-    return process_parse(stat, status, process);
+    return process_parse(stat, status, owner, process);
 }
 
 static gboolean
@@ -178,8 +210,9 @@ gboolean
 process_program(pid_t pid, ProcessProgram *program)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/exe", (int)pid);
-    struct stat executable;
-    if (stat(path, &executable) != 0)
+    struct statx executable;
+    /* What its file system may not answer is not asked for. */
+    if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &executable) != 0)
         return FALSE;
     g_autofree char *stat_text = read_proc(pid, "stat", NULL);
     guint64 stack;
@@ -188,7 +221,9 @@ process_program(pid_t pid, ProcessProgram *program)
             errno = ESRCH;
         return FALSE;
     }
-    *program = (ProcessProgram){.stack = stack, .device = executable.st_dev, .inode = executable.st_ino};
+    *program = (ProcessProgram){.stack = stack,
+                                .device = makedev(executable.stx_dev_major, executable.stx_dev_minor),
+                                .inode = executable.stx_ino};
     return TRUE;
 }
 
@@ -497,6 +532,12 @@ process_user(const Process *process)
         if (process->uids[i] != process->uids[0])
             return (uid_t)-1;
     return process->uids[0];
+}
+
+uid_t
+process_viewer(const Process *process)
+{
+    return process->closed ? (uid_t)-1 : process_user(process);
 }
 
 uid_t

@@ -22,6 +22,9 @@ typedef struct {
     gid_t gids[PROCESS_UIDS];
     guint64 start_time; /* field 22 of /proc/PID/stat: clock ticks after boot */
     char state;         /* field 3 of /proc/PID/stat */
+    /* The kernel denies its own user its memory: it is not dumpable (PR_SET_DUMPABLE of prctl(2)), as a program that
+     * gives other rights, or that its user may execute but not read, or it has capabilities in our user namespace. */
+    gboolean closed;
     /* The kernel's name; if that was truncated, the one in its arguments or of its executable. Safe for terminals. */
     char name[PROCESS_NAME_MAX];
 } Process;
@@ -33,9 +36,13 @@ gboolean process_read(pid_t pid, Process *process);
  * process, which may block (process_open()). */
 gboolean process_look(pid_t pid, Process *process);
 
-/* Fills PROCESS, whose pid is set, from the texts of its files stat and status. FALSE if they are not such texts or
- * NULL. The name is not safe for terminals. */
-gboolean process_parse(const char *stat, const char *status, Process *process);
+/* Fills PROCESS, whose pid is set, from the texts of its files stat and status, and OWNER, process_memory_owner()
+ * before these were read. FALSE if they are not such texts or NULL. The name is not safe for terminals. */
+gboolean process_parse(const char *stat, const char *status, uid_t owner, Process *process);
+
+/* The owner of the file "maps" in the open DIRECTORY, that of a process in /proc: its effective user, or a root if it
+ * is not dumpable or has no memory. (uid_t)-1 if unknown. */
+uid_t process_memory_owner(int directory);
 
 /* Process.start_time of PID, cheaper than process_read(); 0 if there is no such process. */
 guint64 process_start_time(pid_t pid);
@@ -101,7 +108,10 @@ gboolean process_name_is(const char *name, const char *asked);
 /* The user of all its ids; (uid_t)-1 if they differ. */
 uid_t process_user(const Process *process);
 
-/* The same, but the real user if they differ: the one to whom its data is attributed. */
+/* The same, but (uid_t)-1 if the process is closed: the user who may see what is read of it. */
+uid_t process_viewer(const Process *process);
+
+/* process_user(), but the real user if they differ: the one to whom its data is attributed. */
 uid_t process_author(const Process *process);
 
 /* Whether the effective user is the caller's, or the caller is root. */

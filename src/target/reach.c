@@ -35,18 +35,6 @@ reach_file_name(ReachFile file)
     return names[file];
 }
 
-int
-reach_open(pid_t pid, ReachFile file)
-{
-    return elsewhere != NULL ? elsewhere->open(pid, file) : process_open(pid, reach_file_name(file), REACH_FILE_MAX);
-}
-
-char *
-reach_read(pid_t pid, ReachFile file)
-{
-    return process_read_whole(reach_open(pid, file));
-}
-
 char *
 reach_read_setting(const char *path, GError **error)
 {

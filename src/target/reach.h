@@ -30,7 +30,7 @@ typedef struct {
 /* Thread-safe. Descriptors belong to the caller; -1 with errno on failure. */
 typedef struct {
     uid_t user; /* the user whose privileges are used */
-    int (*open)(pid_t pid, ReachFile file);
+    int (*open)(const Process *found, ReachFile file);
     int (*connect)(const Process *process, const char *path); /* agent_connect() */
     char *(*variable)(pid_t pid, const char *name);           /* process_variable() */
     Target *(*target)(const Process *process, const char *address, TargetVia via, GError **error);
@@ -54,12 +54,6 @@ uid_t reach_user(void);
 const char *reach_file_name(ReachFile file);
 
 enum { REACH_FILE_MAX = 64 << 20 }; /* bytes read, at most: 65530 mappings with names of usual length */
-
-/* Opens a file of /proc/PID read-only, like process_open(). */
-int reach_open(pid_t pid, ReachFile file);
-
-/* The contents of the file, to be freed, or NULL. */
-char *reach_read(pid_t pid, ReachFile file);
 
 /* Opens a file of the operator (configuration, certificate, key, tokens) read-only, without waiting for a writer. */
 int reach_open_setting(const char *path);

@@ -100,7 +100,9 @@ target_set_changed(const char *label, int code, GError **error)
         g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s has ended", label);
     else if (code == EPERM)
         g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION,
-                    "%s now has the rights of another user; what was read of it was discarded", label);
+                    "%s now has the rights of another user, or keeps its memory from its own; what was read of it was "
+                    "discarded",
+                    label);
     else
         g_set_error(error, TARGET_ERROR, OUTCOME_SYSTEM, "whether %s still runs cannot be seen: %s", label,
                     g_strerror(code));
@@ -112,6 +114,12 @@ target_check_unchanged(const Target *target, GError **error)
 {
     const int code = target->found.pid != 0 ? process_change_check(&target->found) : 0;
     return code == 0 || target_set_changed(target->label, code, error);
+}
+
+const Process *
+target_process(const Target *target)
+{
+    return &target->found;
 }
 
 guint64
@@ -303,7 +311,7 @@ target_dump_open(Target *target, GError **error)
     const OutputWriter writer = {target->label, target->output_max, FALSE};
     int fd = target_output(target, NULL, error);
     if (fd >= 0 && target->pid != 0)
-        fd = dump_maps_complete(fd, target->pid, &writer, error);
+        fd = dump_maps_complete(fd, &target->found, &writer, error);
     return checked_output(target, fd, error);
 }
 

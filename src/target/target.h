@@ -9,6 +9,7 @@
 #ifndef JESCOPE_TARGET_TARGET_H
 #define JESCOPE_TARGET_TARGET_H
 
+#include "target/process.h"
 #include "wire/outcome.h"
 
 #include <glib.h>
@@ -48,13 +49,16 @@ Target *target_open_via(const char *name, TargetVia via, GError **error);
  * agent, executes another program. */
 gboolean target_alive(const Target *target, GError **error);
 
-/* FALSE with OUTCOME_GONE if the process has ended, or OUTCOME_PERMISSION if its user is not the one as whose it was
+/* FALSE with OUTCOME_GONE if the process has ended, or OUTCOME_PERMISSION if it has other rights than when it was
  * opened (process-change.h): to be asked after something was read of the process by its pid, and before that is used.
  */
 gboolean target_check_unchanged(const Target *target, GError **error);
 
 /* Sets the error of process_change_check(), CODE, about the process with LABEL. Returns FALSE. */
 gboolean target_set_changed(const char *label, int code, GError **error);
+
+/* The process as it was found; its pid is 0 if there is none (target_pid()). */
+const Process *target_process(const Target *target);
 
 /* Process.start_time of the process; 0: unknown. */
 guint64 target_start_time(const Target *target);

@@ -10,6 +10,7 @@ small    gives those of 1 MiB
 huge     gives those of 1000 MiB
 sparse   says that statistics and dumps are 8 TiB, all holes
 becomes  executes su(1) when it is asked for a dump, which a child of it then gives
+hides    executes a program then that its user may execute, but not read
 ends     ends then, or in a watch
 
 With EUID they are root's and have taken on this user, as a file server does for a moment.
@@ -32,7 +33,8 @@ LATE_S = 4
 WATCHED_S = 0.5
 PR_SET_PDEATHSIG = 1
 SPARSE_BYTES = 8 << 40
-CHANGES = ("becomes", "ends")
+CHANGES = ("becomes", "hides", "ends")
+SLEEP_S = 600
 BULK_MIB = {"bulk": 48, "small": 1, "huge": 1000}
 
 
@@ -77,9 +79,9 @@ class Predecessor:
 
     @classmethod
     def has_changed(cls):
-        """Whether it is root's, or only waits for its parent."""
+        """Whether it is root's, or the kernel shows nobody else its memory, or it only waits for its parent."""
         text = pathlib.Path(f"/proc/{cls.pid}/status").read_text()
-        return "State:\tZ" in text or text.partition("Uid:")[2].split()[1] == "0"
+        return "State:\tZ" in text or pathlib.Path(f"/proc/{cls.pid}/maps").stat().st_uid == 0
 
     @classmethod
     def change(cls):
@@ -166,9 +168,11 @@ def change(mode, pipe):
         threading.Thread(target=end_with, args=(pipe,), daemon=True).start()
         return
     signal.sigwait([signal.SIGUSR1])
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
     if mode == "becomes":
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
         os.execv("/usr/bin/su", ["su", "root"])
+    if mode == "hides":
+        os.execv(pathlib.Path(__file__).resolve().parents[1] / "unreadable", ["sleep", str(SLEEP_S)])
     os._exit(0)
 
 

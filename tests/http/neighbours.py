@@ -31,6 +31,8 @@ def readable_copy(scratch):
         shutil.copy(TESTS / name, copy / name)
     (copy / "src/wire").mkdir(parents=True, exist_ok=True)
     shutil.copy(TESTS.parent / "src/wire/wire.h", copy / "src/wire/wire.h")
+    shutil.copy("/usr/bin/sleep", copy / "unreadable")
+    (copy / "unreadable").chmod(0o711)
     return copy
 
 

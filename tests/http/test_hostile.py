@@ -70,9 +70,10 @@ def test_honest_target_is_answered(folder, profiled, mode):  # noqa: F811
 
 
 @pytest.mark.parametrize("user", ["--user=root", "--user=nobody"])
-@pytest.mark.parametrize("mode, why", [("becomes", "has the rights of another user"), ("ends", "has ended")])
+@pytest.mark.parametrize("mode, why", [("becomes", "has the rights of another user"), ("hides", "keeps its memory"), ("ends", "has ended")])
 def test_memory_map_of_a_target_that_changes(folder, mode, why, user):
-    """A child answers for it when it has executed a set-user-ID program, whose memory map its user may not read."""
+    """A child answers for it when it has executed a set-user-ID program, or one without permission to read it, whose memory map
+    its user may not read."""
     with hostile(folder, 1, mode) as [stranger], serve(folder, "--every=0", "--blackbox=off", user, stranger) as server:
         answer = server.get(f"/api/v1/targets/{stranger}/dumps/now")
         assert answer.status >= 400 and why in answer.text and "MAPPED_LIBRARIES" not in answer.text, answer.text

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process of root's that has taken on the id of a user, as file servers do. */
+/* A process of root's that has taken on the id of a user, as file servers do, and one that its user may not read. */
 #include "acting-agent.h"
 
 #include "service/live.h"
@@ -16,6 +16,16 @@ static void
 take_on(const ServiceTarget *target, uid_t user)
 {
     ((Process *)(guintptr)live_process(target))->uids[1] = user;
+}
+
+/* The kernel keeps the memory of such a process from its user. */
+static void
+close_to_its_user(const ServiceTarget *target, uid_t user)
+{
+    Process *process = (Process *)(guintptr)live_process(target);
+    for (guint i = 0; i < PROCESS_UIDS; i++)
+        process->uids[i] = user;
+    process->closed = TRUE;
 }
 
 static void
@@ -47,6 +57,11 @@ test_rules(void)
     g_assert_cmpuint(count_standings(stage, VIEWER_ALL), ==, 1);
     g_assert_cmpuint(count_standings(stage, USER), ==, 0);
     g_assert_cmpuint(count_standings(stage, VIEWER_NONE), ==, 0);
+    close_to_its_user(stage->target, USER);
+    stage_hand_sample(stage, series);
+    g_assert_cmpuint(count_standings(stage, VIEWER_ALL), ==, 1);
+    g_assert_cmpuint(count_standings(stage, USER), ==, 0);
+    g_assert_false(service_target_is_visible(stage->target, USER));
     g_unlink(file);
     g_rmdir(directory);
 }

@@ -28,7 +28,9 @@ make_memory(char **mapped, gsize each)
 static gboolean
 read_own(Mappings *mappings)
 {
-    return mappings_read(getpid(), LONG_US, mappings) == MEMORY_MAP_READ &&
+    Process self;
+    g_assert_true(process_look(getpid(), &self));
+    return mappings_read(&self, LONG_US, mappings) == MEMORY_MAP_READ &&
            mappings->kinds[MAPPING_ANONYMOUS].huge >= BYTES / 2;
 }
 

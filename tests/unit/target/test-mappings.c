@@ -133,19 +133,27 @@ test_odd_lines(void)
     g_assert_cmpuint(count, ==, 0);
 }
 
+static MemoryMapEnd
+read_own(gint64 time_us, Mappings *mappings)
+{
+    Process self;
+    g_assert_true(process_look(getpid(), &self));
+    return mappings_read(&self, time_us, mappings);
+}
+
 /* Of this process: what is mapped and touched shows up, and its resident set is what the kernel says. */
 static void
 test_own(void)
 {
     const gsize size = 24 * MIB;
     Mappings before, after;
-    if (mappings_read(getpid(), 10 * G_USEC_PER_SEC, &before) != MEMORY_MAP_READ) {
+    if (read_own(10 * G_USEC_PER_SEC, &before) != MEMORY_MAP_READ) {
         g_test_skip("/proc/PID/smaps cannot be read");
         return;
     }
     char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memset(pages, 1, size);
-    g_assert_cmpint(mappings_read(getpid(), 10 * G_USEC_PER_SEC, &after), ==, MEMORY_MAP_READ);
+    g_assert_cmpint(read_own(10 * G_USEC_PER_SEC, &after), ==, MEMORY_MAP_READ);
     g_assert_cmpuint(after.kinds[MAPPING_ANONYMOUS].rss, >=, before.kinds[MAPPING_ANONYMOUS].rss + size);
     g_assert_cmpuint(after.kinds[MAPPING_STACK].rss, >, 0);
     g_assert_cmpuint(after.kinds[MAPPING_TEXT].rss, >, 0);
@@ -160,7 +168,7 @@ test_no_time(void)
     for (int i = 0; i < 200; i++) /* of two kinds, so that they are not merged */
         g_assert_true(mmap(NULL, 4096, i % 2 == 0 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
                       MAP_FAILED);
-    MemoryMapEnd end = mappings_read(getpid(), 0, &mappings);
+    MemoryMapEnd end = read_own(0, &mappings);
     if (end == MEMORY_MAP_DENIED) {
         g_test_skip("/proc/PID/smaps cannot be read");
         return;
@@ -173,7 +181,7 @@ static void
 test_gone(void)
 {
     Mappings mappings;
-    g_assert_cmpint(mappings_read(G_MAXINT32, G_USEC_PER_SEC, &mappings), ==, MEMORY_MAP_GONE);
+    g_assert_cmpint(mappings_read(&(Process){.pid = G_MAXINT32}, G_USEC_PER_SEC, &mappings), ==, MEMORY_MAP_GONE);
 }
 
 int

@@ -53,7 +53,7 @@ read_memory(Fixture *fixture)
 {
     g_autofree char *proc = g_build_filename(fixture->root, "proc", NULL);
     g_autofree char *cgroups = g_build_filename(fixture->root, "cgroup", NULL);
-    process_memory_read(proc, cgroups, 42, &fixture->memory);
+    process_memory_read(proc, cgroups, &(Process){.pid = 42}, &fixture->memory);
     return &fixture->memory;
 }
 
