@@ -193,7 +193,7 @@ ledger_take(const Process *found, Target *target, LedgerTaken *taken, GError **e
         return FALSE;
     taken->label =
         target != NULL ? g_strdup(target_label(target)) : g_strdup_printf("%s (%d)", found->name, (int)found->pid);
-    holdings_read(found->pid, &holdings);
+    holdings_read(found, &holdings);
     const Source source = {
         .found = found,
         .live = live,

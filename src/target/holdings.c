@@ -3,7 +3,7 @@
 
 #include "target/memory-map.h"
 #include "target/open-files.h"
-#include "target/process.h"
+#include "target/process-change.h"
 #include "target/socket-memory.h"
 
 #include <stddef.h>
@@ -57,22 +57,30 @@ take_private(char *line, gpointer data)
     return TRUE;
 }
 
+typedef struct {
+    const Process *found;
+    ProcessProgram program;
+} Parent;
+
 static void
-add_child(pid_t child, const char *program, Holdings *holdings)
+add_child(const Parent *parent, pid_t child, Holdings *holdings)
 {
     Process process;
-    g_autofree char *its = process_executable(child);
-    if (its != NULL && strcmp(its, program) == 0 && process_look(child, &process))
+    ProcessProgram program;
+    if (process_look(child, &process) && process_change_has_no_more(&process, parent->found) &&
+        process_program(child, &program) && process_program_is_of_file(&program, &parent->program))
         memory_map_read_file(&process, REACH_ROLLUP, STATUS_MAX_BYTES, take_private, &holdings->children);
 }
 
 /* /proc/PID/task/THREAD/children lists the children that each thread has created: "12 13 ". */
 static void
-read_children(pid_t pid, gint64 until_us, Holdings *holdings)
+read_children(const Process *found, gint64 until_us, Holdings *holdings)
 {
+    Parent parent = {.found = found};
+    const pid_t pid = found->pid;
+    const gboolean known = process_program(pid, &parent.program);
     g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)pid);
-    g_autofree char *program = process_executable(pid);
-    g_autoptr(GDir) threads = program != NULL ? g_dir_open(path, 0, NULL) : NULL;
+    g_autoptr(GDir) threads = known ? g_dir_open(path, 0, NULL) : NULL;
     const char *thread;
     guint n = 0;
     while (threads != NULL && (thread = g_dir_read_name(threads)) != NULL && g_get_monotonic_time() < until_us) {
@@ -83,16 +91,17 @@ read_children(pid_t pid, gint64 until_us, Holdings *holdings)
         if (holdings->children == G_MAXUINT64)
             holdings->children = 0;
         for (char *at = text; *at != '\0' && n < CHILDREN_MAX && g_get_monotonic_time() < until_us; n++)
-            add_child((pid_t)strtol(at, &at, 10), program, holdings), at += strspn(at, " ");
+            add_child(&parent, (pid_t)strtol(at, &at, 10), holdings), at += strspn(at, " ");
     }
 }
 
 void
-holdings_read(pid_t pid, Holdings *holdings)
+holdings_read(const Process *found, Holdings *holdings)
 {
+    const pid_t pid = found->pid;
     gint64 until_us = g_get_monotonic_time() + TIME_US;
     memset(holdings, 0xff, sizeof(*holdings));
     memory_map_read_list(pid, "status", STATUS_MAX_BYTES, take_status, holdings);
     read_open_files(pid, until_us, holdings);
-    read_children(pid, until_us, holdings);
+    read_children(found, until_us, holdings);
 }

@@ -7,8 +7,9 @@
 #ifndef JESCOPE_TARGET_HOLDINGS_H
 #define JESCOPE_TARGET_HOLDINGS_H
 
+#include "target/process.h"
+
 #include <glib.h>
-#include <sys/types.h>
 
 /* In bytes, except threads; G_MAXUINT64: unknown. */
 typedef struct {
@@ -21,6 +22,7 @@ typedef struct {
     guint64 children;    /* private memory written to by children with the same executable */
 } Holdings;
 
-void holdings_read(pid_t pid, Holdings *holdings);
+/* Of the process FOUND. Children count that have no other rights (process-change.h). */
+void holdings_read(const Process *found, Holdings *holdings);
 
 #endif

@@ -43,6 +43,13 @@ could_take_any(int directory, const Process *found)
     return had_id(found, process_namespace_root(map));
 }
 
+static gboolean
+has_rights_of(const Process *now, const Process *found)
+{
+    return memcmp(now->uids, found->uids, sizeof(now->uids)) == 0 &&
+           memcmp(now->gids, found->gids, sizeof(now->gids)) == 0 && (!now->closed || found->closed);
+}
+
 int
 process_change_check_in(int directory, const Process *found)
 {
@@ -54,20 +61,37 @@ process_change_check_in(int directory, const Process *found)
         return errno;
     if (!process_parse(stat, status, owner, &now) || now.start_time != found->start_time || has_ended(stat, &now))
         return ESRCH;
-    const gboolean same = memcmp(now.uids, found->uids, sizeof(now.uids)) == 0 &&
-                          memcmp(now.gids, found->gids, sizeof(now.gids)) == 0 && (!now.closed || found->closed);
-    return same || could_take_any(directory, found) ? 0 : EPERM;
+    return has_rights_of(&now, found) || could_take_any(directory, found) ? 0 : EPERM;
+}
+
+/* Of process PID; -1 with errno. */
+static int
+open_directory(pid_t pid)
+{
+    char path[32];
+    g_snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 int
 process_change_check(const Process *found)
 {
-    char path[32];
-    g_snprintf(path, sizeof(path), "/proc/%d", (int)found->pid);
-    int directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int directory = open_directory(found->pid);
     if (directory < 0)
         return process_is_shortage(errno) ? errno : ESRCH;
     int error = process_change_check_in(directory, found);
     close(directory);
     return error;
+}
+
+gboolean
+process_change_has_no_more(const Process *other, const Process *found)
+{
+    if (has_rights_of(other, found))
+        return TRUE;
+    int directory = open_directory(found->pid);
+    const gboolean any = directory >= 0 && could_take_any(directory, found);
+    if (directory >= 0)
+        close(directory);
+    return any;
 }

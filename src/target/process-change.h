@@ -20,4 +20,7 @@ int process_change_check(const Process *found);
 /* The same of the process whose directory in /proc is open as DIRECTORY: what is opened there later is its own. */
 int process_change_check_in(int directory, const Process *found);
 
+/* Whether OTHER, as of process_look(), could be what FOUND has become, but for its pid and start time. */
+gboolean process_change_has_no_more(const Process *other, const Process *found);
+
 #endif

@@ -230,7 +230,13 @@ process_program(pid_t pid, ProcessProgram *program)
 gboolean
 process_program_equal(const ProcessProgram *a, const ProcessProgram *b)
 {
-    return a->stack == b->stack && a->device == b->device && a->inode == b->inode;
+    return a->stack == b->stack && process_program_is_of_file(a, b);
+}
+
+gboolean
+process_program_is_of_file(const ProcessProgram *a, const ProcessProgram *b)
+{
+    return a->device == b->device && a->inode == b->inode;
 }
 
 static int

@@ -58,6 +58,9 @@ gboolean process_program(pid_t pid, ProcessProgram *program);
 
 gboolean process_program_equal(const ProcessProgram *a, const ProcessProgram *b);
 
+/* Whether both are of one executable file, under whatever name, which may have been replaced. */
+gboolean process_program_is_of_file(const ProcessProgram *a, const ProcessProgram *b);
+
 /* Converts a Process.start_time to microseconds of CLOCK_REALTIME. */
 gint64 process_started_us(guint64 start_time);
 
