@@ -151,6 +151,15 @@ answer(int socket, int error, int fd)
     channel_send(socket, &message);
 }
 
+static int
+open_of_memory(int directory, const BrokerRequest *request)
+{
+    char path[64];
+    g_snprintf(path, sizeof(path), "task/%d/%s", (int)process_thread((pid_t)request->pid),
+               reach_file_name((ReachFile)request->detail));
+    return openat(directory, path, O_RDONLY | O_CLOEXEC);
+}
+
 /* The open directory belongs to one process: if its pid is reused, nothing of the new process can be opened through
  * it. */
 static int
@@ -162,7 +171,7 @@ open_file(const Session *session)
     errno = 0; /* stays so if the pid is another process's */
     int directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), file = -1;
     if (directory >= 0 && process_start_time(request->pid) == request->start_time)
-        file = openat(directory, reach_file_name((ReachFile)request->detail), O_RDONLY | O_CLOEXEC);
+        file = open_of_memory(directory, request);
     else if (!process_is_shortage(errno))
         errno = ESRCH;
     int error = file >= 0 ? process_change_check_in(directory, &session->process) : errno;

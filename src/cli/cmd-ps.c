@@ -208,7 +208,7 @@ collect_rows(Sort sort, ProcessListGaps *gaps)
     g_autoptr(GArray) processes = process_list(gaps);
     for (guint i = processes->len; i-- > 0;) {
         const Process *process = &g_array_index(processes, Process, i);
-        if (!process_is_ours(process) || process->state == 'Z')
+        if (!process_is_ours(process) || process_has_ended(process))
             g_array_remove_index(processes, i);
     }
     aside_set_end(begin + LOOK_S * G_USEC_PER_SEC);

@@ -150,7 +150,7 @@ read_image(pid_t pid)
 {
     struct stat file;
     Process process;
-    g_autofree char *link = g_strdup_printf("/proc/%d/exe", (int)pid);
+    g_autofree char *link = g_strdup_printf("/proc/%d/exe", (int)process_thread(pid));
     if (stat(link, &file) != 0 || !process_look(pid, &process))
         return NULL;
     return g_strdup_printf("%" G_GUINT64_FORMAT ":%" G_GUINT64_FORMAT "%s", (guint64)file.st_dev, (guint64)file.st_ino,
@@ -366,7 +366,7 @@ static void
 begin_examination(Scanner *scanner, const Process *process, GArray *due, ScanResult *result)
 {
     const Examination examination = {scanner, due, result};
-    if (!process_is_ours(process) || process->state == 'Z')
+    if (!process_is_ours(process) || process_has_ended(process))
         return;
     if (discovery_may_be_delayed(process)) {
         g_array_append_vals(due, process, 1);

@@ -180,7 +180,7 @@ process_goes_by(const Process *process, const char *name)
 static gboolean
 is_living(const Process *process)
 {
-    return process->state != 'Z' && process->state != 'X';
+    return !process_has_ended(process);
 }
 
 /* Removes the PROCESSES that KEEP rejects, unless it rejects all. */

@@ -129,7 +129,7 @@ mapped_objects(const Process *process)
 static JemallocPresence
 presence_of(const Process *process, const Objects *objects)
 {
-    g_autofree char *image = g_strdup_printf("/proc/%d/exe", (int)process->pid);
+    g_autofree char *image = g_strdup_printf("/proc/%d/exe", (int)process_thread(process->pid));
     ProgramJemallocs linked = {0};
     if (objects->end == MEMORY_MAP_DENIED)
         return JEMALLOC_HIDDEN;
@@ -196,7 +196,7 @@ void
 diagnosis_set_no_agent(const Process *process, GError **error)
 {
     int pid = (int)process->pid;
-    if (process->state == 'Z' || process->state == 'X') {
+    if (process_has_ended(process)) {
         g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s (%d) has ended (a zombie)", process->name, pid);
         return;
     }

@@ -175,9 +175,13 @@ is_foreign_image(const Process *process)
 gboolean
 obstacle_check(const Process *process, GError **error)
 {
-    if (process->state == 'Z' || process->state == 'X') {
+    if (process_has_ended(process)) {
         g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s (%d) has ended (a zombie)", process->name,
                     (int)process->pid);
+        return FALSE;
+    }
+    if (process->state == 'Z') {
+        set_denied(process, error, "its first thread has ended; restart it under 'jescope run'");
         return FALSE;
     }
     if (is_traced(process, error))

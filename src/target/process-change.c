@@ -2,7 +2,6 @@
 #include "target/process-change.h"
 
 #include "target/process-file.h"
-#include "target/process-stat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,15 +13,6 @@ static char *
 read_in(int directory, const char *file)
 {
     return process_read_whole(openat(directory, file, O_RDONLY | O_CLOEXEC));
-}
-
-/* Its first thread may have ended before the others, which then are the process. */
-static gboolean
-has_ended(const char *stat, const Process *now)
-{
-    guint64 threads = 0;
-    process_stat_number(stat, PROCESS_STAT_THREADS, &threads);
-    return now->state == 'X' || (now->state == 'Z' && threads < 2);
 }
 
 static gboolean
@@ -59,7 +49,7 @@ process_change_check_in(int directory, const Process *found)
     g_autofree char *status = stat != NULL ? read_in(directory, "status") : NULL;
     if (status == NULL && process_is_shortage(errno))
         return errno;
-    if (!process_parse(stat, status, owner, &now) || now.start_time != found->start_time || has_ended(stat, &now))
+    if (!process_parse(stat, status, owner, &now) || now.start_time != found->start_time || process_has_ended(&now))
         return ESRCH;
     return has_rights_of(&now, found) || could_take_any(directory, found) ? 0 : EPERM;
 }

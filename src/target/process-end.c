@@ -92,8 +92,10 @@ static gboolean
 read_zombie(const ProcessEnd *end, int *status)
 {
     g_autofree char *stat = process_text(end->pid, "stat", STAT_MAX, NULL);
-    guint64 code;
-    if (process_stat_state(stat) != 'Z' || !process_stat_number(stat, PROCESS_STAT_EXIT_CODE, &code))
+    guint64 code, threads;
+    /* That of the first thread, if others go on, is not that of the process. */
+    if (process_stat_state(stat) != 'Z' || !process_stat_number(stat, PROCESS_STAT_THREADS, &threads) || threads > 1 ||
+        !process_stat_number(stat, PROCESS_STAT_EXIT_CODE, &code))
         return FALSE;
     *status = (int)code;
     return (*status != 0 || may_see_status(end->pid)) && !is_reaped(end->pidfd);

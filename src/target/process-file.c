@@ -3,10 +3,12 @@
 
 #include "confine/aside.h"
 #include "confine/rights.h"
+#include "target/process-stat.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,6 +16,7 @@
 
 enum {
     CHUNK = 4096,
+    STAT_MAX = 4096,
     STATUS_MAX = 1 << 20, /* a list of 65536 groups takes 720 KiB */
 };
 
@@ -53,6 +56,30 @@ is_quick(const char *file)
     return g_strv_contains(quick, file) || g_str_has_prefix(file, "fdinfo/") || g_str_has_suffix(file, "/children");
 }
 
+static char
+state_of(pid_t thread)
+{
+    g_autofree char *stat = process_text(thread, "stat", STAT_MAX, NULL);
+    return process_stat_state(stat);
+}
+
+pid_t
+process_thread(pid_t pid)
+{
+    if (state_of(pid) != 'Z')
+        return pid;
+    g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)pid);
+    g_autoptr(GDir) threads = g_dir_open(path, 0, NULL);
+    const char *name;
+    while (threads != NULL && (name = g_dir_read_name(threads)) != NULL) {
+        const pid_t thread = (pid_t)atoi(name);
+        const char state = state_of(thread);
+        if (state != 'Z' && state != 'X' && state != '\0')
+            return thread;
+    }
+    return pid;
+}
+
 typedef struct {
     const char *path;
     gsize limit;
@@ -80,12 +107,13 @@ copy_aside(gpointer data, ChannelMessage *answer)
 int
 process_open(pid_t pid, const char *file, gsize limit)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/%s", (int)pid, file);
+    const gboolean quick = is_quick(file);
+    g_autofree char *path = g_strdup_printf("/proc/%d/%s", (int)(quick ? pid : process_thread(pid)), file);
     const Wanted wanted = {path, limit};
     uid_t user;
     int error = 0;
     ChannelMessage answer = {.bytes = &error, .size = sizeof(error)};
-    if (is_quick(file) || !process_may_delay(pid, &user))
+    if (quick || !process_may_delay(pid, &user))
         return open(path, O_RDONLY | O_CLOEXEC);
     if (aside_run(copy_aside, (gpointer)(guintptr)&wanted, user, &answer) != ASIDE_DONE)
         error = ETIMEDOUT;

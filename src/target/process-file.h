@@ -11,16 +11,20 @@
  * prctl(2)). */
 char *process_text(pid_t pid, const char *file, gsize limit, gsize *length);
 
+/* A thread of PID that has its memory and its files: the first one, which is PID, or another one if that has ended. As
+ * well as of PID, there are files of it in /proc/THREAD. */
+pid_t process_thread(pid_t pid);
+
 /* All of FD, NUL-terminated, to be freed, and closes it; FD may be -1. NULL with errno. */
 char *process_read_whole(int fd);
 
 /* Whether ERROR, an errno of reading such a file, tells of a shortage here, and so nothing of the process. */
 gboolean process_is_shortage(int error);
 
-/* Opens FILE in /proc/PID for reading; -1 with errno. The kernel generates some files from the process's memory or with
- * its memory map locked, which its user can block without limit (by a FUSE file system). If the process is another
- * user's, a child process reads at most LIMIT bytes of such a file (confine/aside.h), and the descriptor is of this
- * copy; errno is ETIMEDOUT if that takes too long. */
+/* Opens FILE in /proc/PID for reading, or of process_thread(); -1 with errno. The kernel generates some files from the
+ * process's memory or with its memory map locked, which its user can block without limit (by a FUSE file system). If
+ * the process is another user's, a child process reads at most LIMIT bytes of such a file (confine/aside.h), and the
+ * descriptor is of this copy; errno is ETIMEDOUT if that takes too long. */
 int process_open(pid_t pid, const char *file, gsize limit);
 
 /* Whether *USER can delay access to the files or memory of PID without limit. FALSE in a child that may wait. */

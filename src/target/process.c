@@ -53,7 +53,7 @@ char *
 process_executable(pid_t pid)
 {
     static const char deleted[] = " (deleted)";
-    g_autofree char *link = g_strdup_printf("/proc/%d/exe", (int)pid);
+    g_autofree char *link = g_strdup_printf("/proc/%d/exe", (int)process_thread(pid));
     g_autofree char *path = g_file_read_link(link, NULL);
     if (path == NULL)
         return NULL;
@@ -96,7 +96,7 @@ parse_stat(const char *stat, Process *process)
 {
     const char *name;
     gsize length;
-    guint64 parent;
+    guint64 parent, threads = 0;
     if (!process_stat_name(stat, &name, &length) || !process_stat_number(stat, PROCESS_STAT_PARENT, &parent) ||
         !process_stat_number(stat, PROCESS_STAT_START_TIME, &process->start_time))
         return FALSE;
@@ -105,6 +105,8 @@ parse_stat(const char *stat, Process *process)
     process->name[length] = '\0';
     process->state = process_stat_state(stat);
     process->parent = (pid_t)parent;
+    process_stat_number(stat, PROCESS_STAT_THREADS, &threads);
+    process->threads = (guint)threads;
     return TRUE;
 }
 
@@ -126,13 +128,38 @@ parse_status(const char *status, Process *process)
     return TRUE;
 }
 
-/* One that ends has no memory that could be denied. */
+gboolean
+process_has_ended(const Process *process)
+{
+    return process->state == 'X' || (process->state == 'Z' && process->threads < 2);
+}
+
+static uid_t
+owner_at(int directory, const char *path)
+{
+    struct stat facts;
+    return fstatat(directory, path, &facts, 0) == 0 ? facts.st_uid : (uid_t)-1;
+}
+
+static uid_t
+memory_owner_of(pid_t thread)
+{
+    char maps[32];
+    g_snprintf(maps, sizeof(maps), "/proc/%d/maps", (int)thread);
+    return owner_at(AT_FDCWD, maps);
+}
+
+/* One that ends has no memory that could be denied, nor has a first thread that has ended. */
 static gboolean
 is_closed(const char *stat, const char *status, uid_t owner, const Process *process)
 {
     const char *permitted = strstr(status, "\nCapPrm:");
     guint64 capabilities = 0, size = 0;
     process_stat_number(stat, PROCESS_STAT_SIZE, &size);
+    if (process->state == 'Z' && !process_has_ended(process)) {
+        owner = memory_owner_of(process_thread(process->pid));
+        size = 1;
+    }
     if (permitted != NULL)
         capabilities = g_ascii_strtoull(permitted + strlen("\nCapPrm:"), NULL, 16);
     return size != 0 && (owner != process->uids[1] || (capabilities != 0 && user_namespace_maker(process->pid) == 0));
@@ -147,13 +174,6 @@ process_parse(const char *stat, const char *status, uid_t owner, Process *proces
     return TRUE;
 }
 
-static uid_t
-owner_at(int directory, const char *path)
-{
-    struct stat facts;
-    return fstatat(directory, path, &facts, 0) == 0 ? facts.st_uid : (uid_t)-1;
-}
-
 uid_t
 process_memory_owner(int directory)
 {
@@ -164,9 +184,7 @@ process_memory_owner(int directory)
 static gboolean
 read_facts(pid_t pid, Process *process)
 {
-    char maps[32];
-    g_snprintf(maps, sizeof(maps), "/proc/%d/maps", (int)pid);
-    const uid_t owner = owner_at(AT_FDCWD, maps);
+    const uid_t owner = memory_owner_of(pid);
     g_autofree char *stat = read_proc(pid, "stat", NULL);
     g_autofree char *status = read_proc(pid, "status", NULL);
     *process = (Process){.pid = pid};
@@ -209,12 +227,13 @@ process_start_time(pid_t pid)
 gboolean
 process_program(pid_t pid, ProcessProgram *program)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/exe", (int)pid);
+    const pid_t thread = process_thread(pid);
+    g_autofree char *path = g_strdup_printf("/proc/%d/exe", (int)thread);
     struct statx executable;
     /* What its file system may not answer is not asked for. */
     if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &executable) != 0)
         return FALSE;
-    g_autofree char *stat_text = read_proc(pid, "stat", NULL);
+    g_autofree char *stat_text = read_proc(thread, "stat", NULL);
     guint64 stack;
     if (!process_stat_number(stat_text, PROCESS_STAT_STACK, &stack)) {
         if (stat_text != NULL || !process_is_shortage(errno))
@@ -433,7 +452,7 @@ process_list(ProcessListGaps *gaps)
 guint64
 process_rss(pid_t pid)
 {
-    g_autofree char *statm = read_proc(pid, "statm", NULL);
+    g_autofree char *statm = read_proc(process_thread(pid), "statm", NULL);
     unsigned long long pages;
     return statm != NULL && sscanf(statm, "%*u %llu", &pages) == 1 ? pages * (guint64)sysconf(_SC_PAGESIZE) : 0;
 }
@@ -498,7 +517,7 @@ process_alive(pid_t pid, guint64 start_time)
     Process now = {0};
     if (stat == NULL)
         return is_there_unread(pid, errno);
-    return parse_stat(stat, &now) && now.start_time == start_time && now.state != 'Z' && now.state != 'X';
+    return parse_stat(stat, &now) && now.start_time == start_time && !process_has_ended(&now);
 }
 
 gboolean

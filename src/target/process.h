@@ -21,7 +21,8 @@ typedef struct {
     uid_t uids[PROCESS_UIDS];
     gid_t gids[PROCESS_UIDS];
     guint64 start_time; /* field 22 of /proc/PID/stat: clock ticks after boot */
-    char state;         /* field 3 of /proc/PID/stat */
+    char state;         /* field 3 of /proc/PID/stat: of its first thread */
+    guint threads;      /* field 20 */
     /* The kernel denies its own user its memory: it is not dumpable (PR_SET_DUMPABLE of prctl(2)), as a program that
      * gives other rights, or that its user may execute but not read, or it has capabilities in our user namespace. */
     gboolean closed;
@@ -94,7 +95,11 @@ gboolean process_operand_is_number(const char *text);
  * has no descriptor or memory left (process_is_shortage()) is taken to be the same: not to decide on rights. */
 gboolean process_is_there(pid_t pid, guint64 start_time);
 
-/* The same, but a zombie is not alive. */
+/* Whether all its threads have ended: the first one may end before the others, which then are the process, and which
+ * process_thread() finds. */
+gboolean process_has_ended(const Process *process);
+
+/* The same as process_is_there(), but one that has ended, a zombie, is not alive. */
 gboolean process_alive(pid_t pid, guint64 start_time);
 
 /* Reads PROCESS again, since its user, root or name may have changed. FALSE, with *PROCESS unchanged, if it has

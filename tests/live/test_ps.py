@@ -6,13 +6,14 @@ import json
 import os
 import pathlib
 import pwd
+import shutil
 import socket
 import subprocess
 
 import pytest
 
 from sanitized import SANITIZED
-from services import AS_ROOT, DEADLINE, JESCOPE, VICTIMS, children, environment, jescope, service, started, wait_for
+from services import AS_ROOT, DEADLINE, JESCOPE, PYTHON, VICTIMS, children, environment, jescope, service, started, wait_for
 
 NOBODY = 65534
 
@@ -67,6 +68,59 @@ def test_facts_that_tell_namesakes_apart(tmp_path):
         assert row["rss"] > 1 << 20 and row["arguments"].split()[0].endswith("python3")
         assert row["user"] == pwd.getpwuid(os.geteuid()).pw_name
         assert f"{python.pid} python3" in jescope(tmp_path, "ps", "--quiet").stdout.splitlines()
+
+
+# Its first thread ends while another one goes on.
+HEADLESS = """
+import ctypes, os, platform, sys, threading
+with open("/proc/self/comm", "w") as name: name.write("headless")
+def go_on():
+    print(os.getpid(), flush=True)
+    sys.stdin.read()
+    os._exit(0)
+threading.Thread(target=go_on).start()
+ctypes.CDLL(None).syscall(60 if platform.machine() == "x86_64" else 93, 0)
+"""
+
+
+def has_lost_its_first_thread(pid):
+    return "State:\tZ" in pathlib.Path(f"/proc/{pid}/task/{pid}/status").read_text()
+
+
+@contextlib.contextmanager
+def headless(scratch, **variables):
+    with started([JESCOPE, "run", "--", PYTHON, "-c", HEADLESS], env=environment(scratch, PYTHONMALLOC="malloc", **variables),
+                 cwd=scratch) as process:
+        pid = int(process.stdout.readline())
+        wait_for(lambda: has_lost_its_first_thread(pid), "the first thread has ended")
+        yield pid
+
+
+def test_a_process_whose_first_thread_has_ended(tmp_path):
+    with headless(tmp_path) as pid:
+        row = listed(tmp_path)[pid]
+        assert row["reach"] == "agent" and row["name"] == "headless" and row["rss"] > 1 << 20, row
+        assert json.loads(jescope(tmp_path, "status", "--json", "headless").stdout)["pid"] == pid
+        assert jescope(tmp_path, "ledger", "headless").stdout
+
+
+def test_a_process_whose_first_thread_has_ended_without_an_agent(tmp_path):
+    with headless(tmp_path, JESCOPE="off") as pid:
+        assert listed(tmp_path)[pid]["reach"] == "unreachable"
+        done = jescope(tmp_path, "status", pid, check=False)
+        assert done.returncode == 1 and "its first thread has ended" in done.stderr, done
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root has processes of other users")
+@pytest.mark.parametrize("agent", ["on", "off"])
+def test_a_namesake_of_a_process_whose_first_thread_has_ended(open_path, agent):
+    """A name means none of two users' processes, of which one is not in what the kernel tells of its first thread."""
+    namesake = open_path / "headless"
+    shutil.copy(shutil.which("sleep"), namesake)
+    with headless(open_path, JESCOPE=agent) as pid, started([namesake, "600"], user=NOBODY, cwd="/") as stranger:
+        wait_for(lambda: pathlib.Path(f"/proc/{stranger.pid}/comm").read_text() == "headless\n", "the namesake runs")
+        done = jescope(open_path, "status", "headless", check=False)
+        assert "2 processes are named 'headless'" in done.stderr and str(pid) in done.stderr, done
 
 
 def test_sorted(tmp_path):
