@@ -162,7 +162,9 @@ is_closed(const char *stat, const char *status, uid_t owner, const Process *proc
     }
     if (permitted != NULL)
         capabilities = g_ascii_strtoull(permitted + strlen("\nCapPrm:"), NULL, 16);
-    return size != 0 && (owner != process->uids[1] || (capabilities != 0 && user_namespace_maker(process->pid) == 0));
+    /* Root could give himself any. */
+    const gboolean has_more = capabilities != 0 && process->uids[1] != 0 && user_namespace_maker(process->pid) == 0;
+    return size != 0 && (owner != process->uids[1] || has_more);
 }
 
 gboolean

@@ -24,7 +24,8 @@ typedef struct {
     char state;         /* field 3 of /proc/PID/stat: of its first thread */
     guint threads;      /* field 20 */
     /* The kernel denies its own user its memory: it is not dumpable (PR_SET_DUMPABLE of prctl(2)), as a program that
-     * gives other rights, or that its user may execute but not read, or it has capabilities in our user namespace. */
+     * gives other rights, or that its user may execute but not read, or it has capabilities in our user namespace and
+     * is not root's. */
     gboolean closed;
     /* The kernel's name; if that was truncated, the one in its arguments or of its executable. Safe for terminals. */
     char name[PROCESS_NAME_MAX];

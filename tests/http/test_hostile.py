@@ -18,7 +18,7 @@ import time
 import neighbours
 import pytest
 from endpoint import serve
-from neighbours import LOCKED_S, PS_S, known, locked
+from neighbours import LOCKED_S, PS_S, ask_as, known, locked
 from programs import profiled, running_redis  # noqa: F401
 from services import DEADLINE, JESCOPE, PYTHON, environment, free_port, jescope, started, wait_for
 from victims import BUILD
@@ -77,6 +77,23 @@ def test_memory_map_of_a_target_that_changes(folder, mode, why, user):
     with hostile(folder, 1, mode) as [stranger], serve(folder, "--every=0", "--blackbox=off", user, stranger) as server:
         answer = server.get(f"/api/v1/targets/{stranger}/dumps/now")
         assert answer.status >= 400 and why in answer.text and "MAPPED_LIBRARIES" not in answer.text, answer.text
+
+
+@pytest.mark.parametrize("user", ["--user=root", "--user=nobody"])
+@pytest.mark.parametrize("mode", ["becomes", "hides"])
+def test_memory_figures_of_a_target_that_changes(folder, mode, user):
+    """It does so while its statistics are read for a ledger."""
+    with hostile(folder, 1, mode) as [stranger], \
+            serve(folder, "--every=0", "--blackbox=off", user, stranger, port=free_port()) as server:
+        maps = pathlib.Path(f"/proc/{stranger}/maps")
+
+        def has_refused():
+            changed = maps.stat().st_uid == 0
+            answer = ask_as(USER, server, "GET", f"/api/v1/targets/{stranger}/ledger")
+            assert not changed or answer.status >= 400, answer.text
+            return changed
+
+        wait_for(has_refused, "the target has changed")
 
 
 @pytest.mark.parametrize("words", [["dump", "PID", "-o", "-"], ["push", "PID", "--print=json"], ["doctor", "PID", "--for=3s"], ["report", "PID"]])

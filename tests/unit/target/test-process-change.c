@@ -80,6 +80,7 @@ static void
 test_unchanged(void)
 {
     const Process found = found_now(getpid());
+    g_assert_false(found.closed);
     g_assert_cmpint(process_change_check(&found), ==, 0);
 }
 
