@@ -39,7 +39,7 @@ typedef enum {
 UnwindStep unwind_step(Unwind *unwind, guint64 limit, gboolean *signal_frame);
 
 /* Moves from a frame that the kernel made for a signal handler to the code that was interrupted, which may be on any
- * stack. FALSE: it is no such frame. */
+ * stack. FALSE: it is another frame. */
 gboolean unwind_leave_handler(Unwind *unwind);
 
 #endif
