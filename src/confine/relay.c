@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "confine/relay.h"
 
-#include "confine/aside.h"
 #include "confine/closing.h"
 
 #include <errno.h>
@@ -25,7 +24,8 @@ enum {
 typedef struct {
     char bytes[CHUNK];
     size_t begin, end;
-    gboolean ended; /* nothing more is read */
+    gboolean ended;   /* nothing more is read */
+    gboolean refused; /* because of descriptors */
 } Flow;
 
 struct Relay {
@@ -93,14 +93,31 @@ wants_to_read(const Flow *flow)
     return flow->end == 0 && !flow->ended;
 }
 
+/* As recv(), but fails with EBADMSG before it receives anything that came along with descriptors: the kernel would
+ * close these at once in this thread, which can take long and does not end on a signal. To look at them leaves them
+ * open. */
+static ssize_t
+receive_bytes(int fd, char *bytes, size_t size)
+{
+    struct iovec piece = {bytes, size};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1}; /* without room for descriptors: MSG_CTRUNC */
+    const ssize_t length = recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT);
+    if (length >= 0 && (message.msg_flags & MSG_CTRUNC) != 0) {
+        errno = EBADMSG;
+        return -1;
+    }
+    return length > 0 ? recv(fd, bytes, (size_t)length, MSG_DONTWAIT) : length;
+}
+
 static void
 read_some(Flow *flow, int from)
 {
-    const ssize_t length = recv(from, flow->bytes, sizeof(flow->bytes), MSG_DONTWAIT);
+    const ssize_t length = receive_bytes(from, flow->bytes, sizeof(flow->bytes));
     if (length > 0)
         flow->end = (size_t)length;
     else if (length == 0 || !may_succeed_later())
         flow->ended = TRUE;
+    flow->refused = length < 0 && errno == EBADMSG;
 }
 
 static void
@@ -137,13 +154,14 @@ pass(Flow *flow, int from, int to, const struct pollfd *side)
         write_some(flow, to);
 }
 
-/* Until our side has closed and the peer has the rest, or does not read it. */
+/* Until our side has closed and the peer has the rest, or does not read it, or the peer sends descriptors. */
 static void
 pass_all(Relay *relay)
 {
     gint64 end = G_MAXINT64; /* monotonic, in microseconds */
     gboolean told = FALSE;
-    while (!(relay->out.ended && relay->out.end == 0) && g_get_monotonic_time() < end && !is_cut(relay)) {
+    while (!(relay->out.ended && relay->out.end == 0) && g_get_monotonic_time() < end && !relay->in.refused &&
+           !is_cut(relay)) {
         struct pollfd sides[] = {side_of(relay->peer, &relay->in, &relay->out),
                                  side_of(relay->ours, &relay->out, &relay->in)};
         /* The regular signal ends the wait, so that the time is looked at. */
@@ -164,16 +182,16 @@ pass_all(Relay *relay)
     }
 }
 
-/* Receives what the peer has sent before it was shut down. FALSE: that takes too long. */
+/* Receives what the peer has sent before it was shut down. FALSE: there are descriptors, or it takes too long. */
 static gboolean
 receive_rest(Relay *relay)
 {
     const gint64 end = g_get_monotonic_time() + ENDED_MS * G_TIME_SPAN_MILLISECOND;
     ssize_t length = 1;
     while (length != 0 && g_get_monotonic_time() < end) {
-        length = recv(relay->peer, relay->in.bytes, sizeof(relay->in.bytes), MSG_DONTWAIT);
+        length = receive_bytes(relay->peer, relay->in.bytes, sizeof(relay->in.bytes));
         if (length < 0 && errno != EINTR)
-            return TRUE;
+            return errno != EBADMSG;
     }
     return length == 0;
 }
@@ -211,7 +229,7 @@ run(gpointer data)
     if (woken && receive_rest(relay))
         close(relay->peer);
     else
-        aside_close(&relay->peer, 1, relay->user);
+        closing_add(relay->peer, relay->user);
     stop_waking(relay);
     g_atomic_int_set(&relay->ended, 1);
     relay_release(relay);
@@ -310,6 +328,11 @@ relay_refuse(int fd, uid_t user)
     if (has_no_descriptors(fd))
         return;
     const int peer = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    const int other = peer >= 0 ? socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0) : -1;
+    if (other >= 0) {
+        dup3(other, fd, O_CLOEXEC); /* the caller may be later than the thread, and must not close the last reference */
+        close(other);
+    }
     if (peer >= 0)
         closing_add(peer, user);
 }

@@ -400,7 +400,8 @@ traffic_accept(TrafficListener *listener, struct MHD_Daemon *mhd, int fd)
 {
     connection_forget_remainders(listener->traffic);
     for (guint i = 0; i < ARRIVALS_AT_ONCE; i++) {
-        if (!closing_has_room())
+        /* Only unix sockets have what is to be closed slowly. */
+        if ((listener->kind & EXCHANGE_UNIX) != 0 && !closing_has_room())
             return FALSE;
         struct sockaddr_storage address = {0};
         socklen_t size = sizeof(address);
