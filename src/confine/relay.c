@@ -154,6 +154,15 @@ pass(Flow *flow, int from, int to, const struct pollfd *side)
         write_some(flow, to);
 }
 
+/* What is sent as urgent data (MSG_OOB) is passed over by a look, and dropped, along with its descriptors, by the next
+ * recv(): it is to be a part of what is received. */
+static gboolean
+receive_urgent_data(int fd)
+{
+    const int inlined = 1;
+    return setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &inlined, sizeof(inlined)) == 0;
+}
+
 /* Until our side has closed and the peer has the rest, or does not read it, or the peer sends descriptors. */
 static void
 pass_all(Relay *relay)
@@ -220,13 +229,13 @@ static gpointer
 run(gpointer data)
 {
     Relay *relay = data;
-    const gboolean woken = wake_regularly(relay);
-    if (woken)
+    const gboolean ready = receive_urgent_data(relay->peer) && wake_regularly(relay);
+    if (ready)
         pass_all(relay);
     disconnect(relay);
     close(relay->ours);
     /* Descriptors that were not received are closed along with it. */
-    if (woken && receive_rest(relay))
+    if (ready && receive_rest(relay))
         close(relay->peer);
     else
         closing_add(relay->peer, relay->user);

@@ -162,6 +162,36 @@ test_descriptors(void)
         close(other_ends[i]);
 }
 
+/* Nor are those that are sent as urgent data, which a look passes over. */
+static void
+test_urgent_descriptors(void)
+{
+    Pair pair = connect_both();
+    int other_end, fd = slow_close_open(&other_end);
+    char text[16], control[CMSG_SPACE(sizeof(fd))] = {0};
+    struct iovec piece = {(char[]){"!"}, 1};
+    struct msghdr message = {
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(fd));
+    memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+    if (sendmsg(pair.peer, &message, MSG_OOB) == 1) {
+        g_assert_no_errno((int)send(pair.peer, "more", 4, 0));
+        close(fd);
+        relay_release(start_relay(&pair));
+        g_assert_cmpuint(receive(pair.ours, text, sizeof(text)), ==, 0);
+        wait_until(pair.peer, POLLHUP);
+    } else {
+        g_test_skip("unix sockets have no urgent data before Linux 5.15");
+        close(fd);
+    }
+    close(pair.ours);
+    close(pair.peer);
+    close(other_end);
+}
+
 /* As much as our side takes, to a peer that does not read. */
 static Relay *
 start_unread(Pair *pair)
@@ -296,6 +326,7 @@ main(int argc, char *argv[])
     g_test_add_func("/relay/half-closed", test_half_closed);
     g_test_add_func("/relay/much", test_much);
     g_test_add_func("/relay/descriptors", test_descriptors);
+    g_test_add_func("/relay/urgent-descriptors", test_urgent_descriptors);
     g_test_add_func("/relay/unread", test_unread);
     g_test_add_func("/relay/cut", test_cut);
     g_test_add_func("/relay/refused", test_refused);
