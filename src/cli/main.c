@@ -3,6 +3,7 @@
 #include "cli/document.h"
 #include "cli/help.h"
 #include "cli/multicall.h"
+#include "confine/last-close.h"
 #include "routes/render.h"
 #include "target/candidates.h"
 #include "target/target.h"
@@ -157,5 +158,6 @@ main(int argc, char **argv)
     target_set_keeper("/proc/self/exe", KEEP_LEASE);
     int status = run(argc, argv);
     tell_parent(descriptor, status);
+    last_close_leave();
     return status;
 }

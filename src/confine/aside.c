@@ -5,6 +5,8 @@
 #include "confine/aside-accounts.h"
 #include "confine/child.h"
 #include "confine/death-signal.h"
+#include "confine/forking.h"
+#include "confine/last-close.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -241,7 +243,7 @@ fork_with_socket(int *socket)
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return -1;
-    const pid_t child = fork();
+    const pid_t child = forking_fork();
     if (child == 0) {
         child_keep_only(&ends[1], 1); /* an inherited end of a pipe would hide that it was closed */
         inside = TRUE;
@@ -305,18 +307,9 @@ aside_run(AsideWork work, gpointer data, uid_t user, ChannelMessage *answer)
 void
 aside_close(const int *fds, guint n, uid_t user)
 {
-    const pid_t self = getpid();
-    const pid_t child = fork();
-    if (child == 0) {
-        death_signal_bind(self);
-        for (;;)
-            pause();
-    }
-    if (child < 0)
-        return;
-    for (guint i = 0; i < n; i++)
-        close(fds[i]); /* the child closes the last reference when it ends */
-    aside_account_note_left(account_of(user), end_child(child, END_MS));
+    const pid_t child = last_close_start(fds, n);
+    if (child > 0)
+        aside_account_note_left(account_of(user), end_child(child, END_MS));
 }
 
 gboolean

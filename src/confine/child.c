@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "confine/child.h"
 
+#include "confine/forking.h"
 #include "confine/sandbox.h"
 
 #include <errno.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,10 +25,11 @@ child_keep_only(const int *kept, guint n)
             continue;
         guint fd = (guint)sorted[i];
         if (fd > next)
-            syscall(SYS_close_range, next, fd - 1, 0);
+            forking_close(next, fd - 1);
         next = fd + 1;
     }
-    syscall(SYS_close_range, next, ~0u, 0);
+    forking_close(next, ~0u);
+    forking_child_began();
     sandbox_keep_files(next);
 }
 

@@ -4,6 +4,7 @@
 #include "confine/child.h"
 #include "confine/death-signal.h"
 #include "confine/file-waits.h"
+#include "confine/forking.h"
 #include "confine/opener.h"
 #include "confine/sandbox.h"
 
@@ -211,7 +212,7 @@ confined_run(const Confined *confined, ConfinedResult *result, GError **error)
     fflush(stdout);
     sandbox_prepare();
     gboolean ready = set_up(&child, error);
-    if (ready && (child.pid = fork()) == 0)
+    if (ready && (child.pid = forking_fork()) == 0)
         run_child(confined, &child, self);
     close_if_open(&child.asks);
     close_if_open(&child.tells);

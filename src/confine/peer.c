@@ -3,6 +3,7 @@
 
 #include "confine/child.h"
 #include "confine/death-signal.h"
+#include "confine/forking.h"
 #include "confine/sandbox.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ peer_start(Peer *peer, PeerWork *work, const PeerLimits *limits, GError **error)
     sandbox_prepare();
     pid_t pid = -1;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0) {
-        pid = fork();
+        pid = forking_fork();
         if (pid == 0)
             run_child(sockets[1], self, work, limits);
         int code = errno;

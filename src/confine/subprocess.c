@@ -3,6 +3,7 @@
 
 #include "confine/child.h"
 #include "confine/death-signal.h"
+#include "confine/forking.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -44,7 +45,7 @@ subprocess_run(const Subprocess *subprocess, ChannelMessage *answer)
     const pid_t self = getpid();
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return FALSE;
-    const pid_t child = fork();
+    const pid_t child = forking_fork();
     if (child == 0)
         run_child(subprocess, ends[1], self, answer);
     close(ends[1]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/server.h"
 
+#include "confine/closing.h"
 #include "http/handshake.h"
 #include "http/head.h"
 #include "http/mhd-source.h"
@@ -166,6 +167,18 @@ sweep_soon(gpointer data)
 
 /* ---- the server ---- */
 
+/* Descriptors may have been sent by connections that were not accepted, which end with a unix socket. */
+static void
+close_socket(const Listener *listener)
+{
+    Address address;
+    if (listener->kind != SERVER_SOCKET_OURS && address_of_listener(listener->fd, &address) &&
+        address_is_unix(&address))
+        closing_add(listener->fd, geteuid());
+    else
+        close(listener->fd);
+}
+
 static void
 free_listener(gpointer data)
 {
@@ -174,7 +187,7 @@ free_listener(gpointer data)
         free_daemon(listener->daemon);
     if (listener->tls != NULL)
         tls_free(listener->tls);
-    close(listener->fd);
+    close_socket(listener);
     g_free(listener);
 }
 

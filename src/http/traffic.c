@@ -369,7 +369,8 @@ static gboolean
 is_admitted(const TrafficListener *listener)
 {
     return (listener->kind & EXCHANGE_UNIX) == 0 || peers_is_ours(listener->arriving) ||
-           (listener->arriving != PEERS_USER_UNKNOWN && !listener->own_users);
+           (listener->arriving != PEERS_USER_UNKNOWN && !listener->own_users &&
+            !closing_is_busy_for(listener->arriving));
 }
 
 static void

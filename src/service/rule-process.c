@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/rule-process.h"
 
+#include "confine/forking.h"
 #include "confine/terminal.h"
 
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <pwd.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -90,7 +90,9 @@ place_files(const Child *child)
             close(FIRST_FILE + i);
         else if (dup2(files[i], FIRST_FILE + i) < 0)
             return FALSE;
-    return syscall(SYS_close_range, FIRST_FREE, ~0u, 0) == 0;
+    const gboolean closed = forking_close(FIRST_FREE, ~0u);
+    forking_child_began();
+    return closed;
 }
 
 /* Handlers of jescope are not called; what it ignores for itself is not ignored. */
@@ -144,7 +146,7 @@ start_child(const Child *child)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const pid_t pid = fork();
+    const pid_t pid = forking_fork();
     if (pid == 0)
         run_child(child);
     const int number = errno;

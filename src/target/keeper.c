@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/keeper.h"
 
+#include "confine/forking.h"
 #include "target/target.h"
 #include "wire/wire.h"
 
@@ -80,7 +81,9 @@ spawn(const KeptLease *lease, int orders, pid_t *pid)
     posix_spawn_file_actions_adddup2(&files, orders, STDIN_FILENO);
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    forking_lock();
     int code = posix_spawn(pid, program, &files, &attributes, arguments, environ);
+    forking_unlock();
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
     return code;

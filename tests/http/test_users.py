@@ -2,6 +2,7 @@
 """Without a token, a user gets through a loopback address what he could do himself, and no more."""
 
 import contextlib
+import ctypes
 import http.client
 import itertools
 import json
@@ -31,6 +32,9 @@ HEADS = 16
 PIECES_MS = 30000  # half of libmicrohttpd's timeout
 PIECES = 8000  # of a head, less than it may have
 FEW = 200  # descriptors
+SLOW = 60  # packet sockets
+SLOW_KEPT = 8  # connections that wait as long as the first one is closed
+END_S = 3  # a third of what closing their packet sockets takes
 LARGE = 60 << 20
 UNREAD = 280 << 10
 UNREAD_ASKED = 40
@@ -40,6 +44,7 @@ SEARCHED = 100  # processes of a user
 GROUPED = 200  # the same
 LOOKS_S = 0.45  # a quarter of a second, and what else an answer takes
 SO_TIMESTAMPNS = 35  # of asm-generic/socket.h
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 
 
 @pytest.fixture
@@ -384,6 +389,45 @@ def test_a_user_has_a_share_of_the_connections_that_begin_at_a_unix_socket(folde
             with connect_unix(0, path) as connection:
                 connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 assert answered(connection)
+
+
+def is_closing(server):
+    tasks = pathlib.Path(f"/proc/{server.process.pid}/task").iterdir()
+    return any((task / "comm").read_text() == "closing\n" and (task / "children").read_text() for task in tasks)
+
+
+def send_slow(path, count):
+    """COUNT connections of OTHER, each with descriptors that the kernel closes slowly. FALSE: he has no user namespaces."""
+    sender = os.fork()
+    if sender != 0:
+        return os.waitstatus_to_exitcode(os.waitpid(sender, 0)[1]) == 0
+    status = 1
+    try:
+        os.setgroups([])
+        os.setresgid(OTHER, OTHER, OTHER)
+        os.setresuid(OTHER, OTHER, OTHER)
+        if ctypes.CDLL(None).unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0:
+            for _ in range(count):
+                with socket.socket(socket.AF_UNIX) as connection, contextlib.ExitStack() as stack:
+                    connection.connect(str(path))
+                    packets = [stack.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW)) for _ in range(SLOW)]
+                    socket.send_fds(connection, [b"x"], [packet.fileno() for packet in packets])
+            status = 0
+    finally:
+        os._exit(status)
+
+
+def test_descriptors_that_are_slow_to_close_do_not_delay_the_end(folder, scratch):
+    """Nor the answers to others."""
+    path = folder / "socket"
+    with serve_all_users(path, scratch) as server:
+        if not send_slow(path, 1):
+            pytest.skip("users have no user namespaces here")
+        wait_for(lambda: is_closing(server), "a child closes the first ones")
+        assert send_slow(path, SLOW_KEPT)
+        assert is_admitted(NOBODY, server)
+        server.process.terminate()
+        server.process.wait(END_S)
 
 
 def test_a_user_has_a_share_of_heads_in_pieces_at_a_unix_socket(folder, scratch):
