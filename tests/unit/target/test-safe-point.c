@@ -5,6 +5,7 @@
 #include "target/loaded.h"
 #include "target/remote-code.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -170,6 +171,66 @@ test_much_code(void)
     g_string_free(maps, TRUE);
 }
 
+/* What a handler of this process sees. */
+static struct {
+    guint64 avoided;         /* the code that no thread must be in */
+    volatile gboolean holds; /* raise() is declared to call nothing of this file */
+} handler;
+
+enum { CODE = 256 /* bytes that a function has at most */ };
+
+/* Below the kernel's frame there are words as if another one began there, which has ended. */
+static void
+look(int number)
+{
+    enum { STALE = 64 };
+    const RemoteCode code = {.back = (guint64)(guintptr)__builtin_return_address(0)};
+    const CLibrary library = {0};
+    guint64 *stale = __builtin_alloca(STALE * sizeof(*stale));
+    g_autofree char *maps = NULL;
+    memset(stale, 1, STALE * sizeof(*stale));
+    stale[0] = code.back;
+    g_assert_true(g_file_get_contents("/proc/self/maps", &maps, NULL, NULL));
+    g_autoptr(AddressSpace) space = address_space_parse(getpid(), maps);
+    SafePoints *points = safe_points_new(space, &code, &library, 0);
+    safe_points_avoid(points, handler.avoided, handler.avoided + CODE);
+    handler.holds = safe_points_holds(points, (guint64)(guintptr)stale);
+    safe_points_free(points);
+}
+
+__attribute__((noinline, aligned(CODE))) static void
+interrupt_here(void)
+{
+    raise(SIGUSR1);
+    __asm__ volatile("");
+}
+
+__attribute__((noinline, aligned(CODE))) static void
+interrupt_there(void)
+{
+    raise(SIGUSR1);
+    __asm__ volatile("" ::"r"(1));
+}
+
+/* A handler that runs on the stack of the code that it has interrupted, or on its own. */
+static void
+test_handlers(gconstpointer data)
+{
+    enum { SIZE = 256 << 10 };
+    const int flags = GPOINTER_TO_INT(data);
+    g_autofree guint8 *memory = g_malloc(SIZE);
+    const stack_t own = {.ss_sp = memory, .ss_size = SIZE}, none = {.ss_flags = SS_DISABLE};
+    const struct sigaction action = {.sa_handler = look, .sa_flags = flags};
+    g_assert_cmpint(sigaltstack(&own, NULL), ==, 0);
+    g_assert_cmpint(sigaction(SIGUSR1, &action, NULL), ==, 0);
+    handler.avoided = (guint64)(guintptr)interrupt_here;
+    interrupt_here();
+    g_assert_true(handler.holds);
+    interrupt_there();
+    g_assert_false(handler.holds);
+    g_assert_cmpint(sigaltstack(&none, NULL), ==, 0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -180,5 +241,7 @@ main(int argc, char **argv)
     g_test_add_func("/safe-point/stack-without-guard", test_stack_without_guard);
 #endif
     g_test_add_func("/safe-point/much-code", test_much_code);
+    g_test_add_data_func("/safe-point/handlers", GINT_TO_POINTER(0), test_handlers);
+    g_test_add_data_func("/safe-point/handlers-with-a-stack", GINT_TO_POINTER(SA_ONSTACK), test_handlers);
     return g_test_run();
 }
