@@ -103,6 +103,7 @@ void
 connection_disconnect(Connection *connection)
 {
     connection->deadline_us = 0;
+    connection->has_ended = TRUE;
     shutdown(connection->fd, SHUT_RDWR);
 }
 
@@ -121,28 +122,26 @@ connection_has_hung_up(const Connection *connection)
 }
 
 /* Whether the server has nothing to do for the connection yet: it is idle, or its request is not complete or was
- * refused. */
+ * refused, which it may not have been told yet. */
 static gboolean
 may_be_ended(const Connection *connection)
 {
     const Exchange *exchange = connection->exchange;
-    return connection->peer != NULL && (exchange == NULL || (!exchange->handled && !exchange->is_file));
+    return connection->peer != NULL &&
+           (exchange == NULL || ((!exchange->handled || exchange->held) && !exchange->is_file));
 }
 
 /* Ends CONNECTION, which no longer counts. */
 static void
 displace(Traffic *traffic, Connection *connection)
 {
-    Exchange *exchange = connection->exchange;
+    if (connection->exchange != NULL)
+        exchange_wake(connection->exchange);
     peers_disconnect(traffic->peers, g_steal_pointer(&connection->peer));
     g_clear_pointer(&connection->relay, relay_cut);
     traffic->figures.refused++;
     discard_unsent(connection->fd);
     connection_disconnect(connection);
-    if (exchange == NULL)
-        return;
-    g_clear_handle_id(&exchange->delay, g_source_remove);
-    exchange_wake(exchange);
 }
 
 static void

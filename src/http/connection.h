@@ -20,6 +20,7 @@ typedef struct {
     guint64 bytes;      /* likewise */
     Exchange *exchange; /* NULL: between two requests */
     gboolean has_asked; /* it had a complete request */
+    gboolean has_ended; /* it was shut down: what libmicrohttpd has read of further requests is not handled */
 } Connection;
 
 /* Takes the connection that libmicrohttpd has accepted; without a peer, it is shut down. */

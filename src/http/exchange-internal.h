@@ -28,10 +28,11 @@ struct Exchange {
     gboolean handled;      /* it was passed to its owner */
     gboolean waiting;      /* counted in ServerFigures.waiting */
     gboolean suspended;    /* libmicrohttpd waits until we resume it */
+    gboolean is_last;      /* its connection is to end with it */
     guint delay_ms;        /* delay of the refusal */
-    gboolean held_back;    /* the refusal was delayed, and libmicrohttpd calls back at the same point */
-    guint delay;           /* source id of the delay's timer */
-    Answer *held;          /* the answer to send after the delay; NULL: none, or the one before the body */
+    gboolean held;         /* the answer is there, and waits for its delay; counted as PEER_HELD */
+    gboolean at_head;      /* libmicrohttpd calls back for the head again, since the refusal before the body was held */
+    guint delay;           /* source id of the timer that wakes it; 0: none */
     ExchangeWait how_long;
     void (*left)(Exchange *exchange, gpointer data); /* NULL: its owner is not waiting */
     gpointer data;
@@ -45,6 +46,13 @@ void exchange_free(Exchange *exchange);
 
 /* Tells the owner that the exchange must no longer be answered. */
 void exchange_leave(Exchange *exchange);
+
+/* Wakes EXCHANGE after MS, if nothing does before. */
+void exchange_delay(Exchange *exchange, guint ms);
+
+/* Holds the answer back, if it is a refusal to be delayed, until exchange_wake(), by a timer at the latest. FALSE: it
+ * is to be sent now. */
+gboolean exchange_hold(Exchange *exchange);
 
 void exchange_count_waiting(Exchange *exchange, gboolean waiting);
 

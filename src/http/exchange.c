@@ -66,7 +66,12 @@ exchange_user(const Exchange *exchange)
 void
 exchange_note_failure(Exchange *exchange)
 {
-    exchange->delay_ms = peers_note_failure(exchange->connection->peer, g_get_monotonic_time());
+    Peer *peer = exchange->connection->peer;
+    exchange->delay_ms = peers_note_failure(peer, g_get_monotonic_time());
+    if (exchange->delay_ms == 0 || *peer_count(peer, PEER_HELD) < SERVER_HELD_OF_PEER)
+        return;
+    exchange->delay_ms = 0;
+    exchange->is_last = TRUE;
 }
 
 char *
@@ -138,7 +143,8 @@ exchange_accepts_gzip(const Exchange *exchange)
 gboolean
 exchange_is_last(const Exchange *exchange)
 {
-    return exchange->is_malformed || exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+    return exchange->is_last || exchange->is_malformed ||
+           exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
 }
 
 void
@@ -164,14 +170,53 @@ exchange_pause(Exchange *exchange)
     MHD_suspend_connection(exchange->mhd);
 }
 
+/* Before its connection loses its peer. */
+static void
+end_delay(Exchange *exchange)
+{
+    g_clear_handle_id(&exchange->delay, g_source_remove);
+    if (exchange->held)
+        --*peer_count(exchange->connection->peer, PEER_HELD);
+    exchange->held = FALSE;
+}
+
 void
 exchange_wake(Exchange *exchange)
 {
+    end_delay(exchange);
     if (!exchange->suspended)
         return;
     exchange->suspended = FALSE;
     MHD_resume_connection(exchange->mhd);
     mhd_source_wake(exchange->connection->listener->source);
+}
+
+static gboolean
+on_delay_over(gpointer data)
+{
+    Exchange *exchange = data;
+    exchange->delay = 0;
+    exchange_wake(exchange);
+    return G_SOURCE_REMOVE;
+}
+
+void
+exchange_delay(Exchange *exchange, guint ms)
+{
+    g_assert(exchange->delay == 0);
+    exchange->delay = g_timeout_add(ms, on_delay_over, exchange);
+}
+
+gboolean
+exchange_hold(Exchange *exchange)
+{
+    if (exchange->delay_ms == 0 || exchange->connection->listener->traffic->closing)
+        return FALSE;
+    exchange_delay(exchange, exchange->delay_ms);
+    exchange->delay_ms = 0;
+    exchange->held = TRUE;
+    ++*peer_count(exchange->connection->peer, PEER_HELD);
+    return TRUE;
 }
 
 void
@@ -182,31 +227,15 @@ exchange_count_waiting(Exchange *exchange, gboolean waiting)
     exchange->waiting = waiting;
 }
 
-static gboolean
-on_hold_over(gpointer data)
-{
-    Exchange *exchange = data;
-    exchange->delay = 0;
-    exchange->answer = g_steal_pointer(&exchange->held);
-    exchange_wake(exchange);
-    return G_SOURCE_REMOVE;
-}
-
 void
 exchange_answer(Exchange *exchange, Answer *answer)
 {
-    g_assert(exchange->answer == NULL && exchange->held == NULL);
+    g_assert(exchange->answer == NULL);
     exchange->left = NULL;
-    if (exchange->delay_ms > 0) {
-        exchange->held = answer;
-        exchange->delay = g_timeout_add(exchange->delay_ms, on_hold_over, exchange);
-        exchange->delay_ms = 0;
-        /* A stream does not delay the end of the server. */
-        exchange_count_waiting(exchange, FALSE);
-        return;
-    }
     exchange->answer = answer;
-    exchange_wake(exchange);
+    exchange_count_waiting(exchange, FALSE);
+    if (!exchange_hold(exchange))
+        exchange_wake(exchange);
 }
 
 void
@@ -290,9 +319,8 @@ exchange_free(Exchange *exchange)
         count_file(exchange, -1);
     if (exchange->file >= 0)
         close(exchange->file);
+    end_delay(exchange);
     exchange->connection->exchange = NULL;
-    g_clear_handle_id(&exchange->delay, g_source_remove);
-    g_clear_pointer(&exchange->held, answer_unref);
     if (exchange->answer != NULL) {
         answer_end(exchange->answer);
         answer_unref(exchange->answer);

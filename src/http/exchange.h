@@ -39,7 +39,8 @@ Peer *exchange_peer(const Exchange *exchange);
  * user that is the peer. */
 uid_t exchange_user(const Exchange *exchange);
 
-/* Records an invalid token: the answer is delayed if the peer guesses tokens (peers_note_failure()). */
+/* Records an invalid token: the answer is delayed if the peer guesses tokens (peers_note_failure()), or the last one of
+ * its connection if SERVER_HELD_OF_PEER are delayed already. */
 void exchange_note_failure(Exchange *exchange);
 
 /* The local address of the connection, to be freed: "10.0.0.5"; NULL on a unix socket. */

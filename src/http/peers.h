@@ -131,6 +131,7 @@ typedef enum {
                  */
     PEER_FILES, /* bodies being received into files */
     PEER_FLEET, /* queries of a fleet's store, likewise */
+    PEER_HELD,  /* delayed refusals */
     PEER_COUNTS,
 } PeerCount;
 

@@ -16,10 +16,11 @@
 enum {
     SERVER_URI_MAX = 8 * 1024,
     SERVER_BODY_MAX = 64 * 1024,
-    SERVER_FILE_MAX = 64 << 20,       /* bytes of a body that is received into a file */
-    SERVER_FILES_AT_ONCE = 4,         /* being received from all peers, */
-    SERVER_FILES_FIRSTS = 28,         /* and more from peers of which none is, one each */
-    SERVER_FILES_OF_PEER = 2,         /* from one peer */
+    SERVER_FILE_MAX = 64 << 20, /* bytes of a body that is received into a file */
+    SERVER_FILES_AT_ONCE = 4,   /* being received from all peers, */
+    SERVER_FILES_FIRSTS = 28,   /* and more from peers of which none is, one each */
+    SERVER_FILES_OF_PEER = 2,   /* from one peer */
+    SERVER_HELD_OF_PEER = 16,   /* delayed refusals of one peer, beyond which its wrong tokens end their connections */
     SERVER_FILES_BYTES = 384 << 20,   /* of files being received; one peer has at most as many as are left */
     SERVER_PARAMETERS_MAX = 64,       /* of a query */
     SERVER_HEADERS_MAX = 16 * 1024,   /* including libmicrohttpd's memory for the connection */

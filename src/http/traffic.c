@@ -16,15 +16,25 @@
 
 /* ---- deadlines ---- */
 
+/* Whether EXCHANGE, whose connection is suspended, is to end with its client. */
+static gboolean
+waits_for_client(const Exchange *exchange)
+{
+    return exchange->held || (exchange->left != NULL && exchange->how_long == EXCHANGE_WHILE_CONNECTED);
+}
+
 static void
 end_if_abandoned(const Connection *connection)
 {
     Exchange *exchange = connection->exchange;
-    if (exchange == NULL || exchange->left == NULL || exchange->how_long != EXCHANGE_WHILE_CONNECTED ||
-        !connection_has_hung_up(connection))
+    if (exchange == NULL || !waits_for_client(exchange) || !connection_has_hung_up(connection))
         return;
-    exchange_leave(exchange);
     connection->listener->traffic->figures.abandoned++;
+    if (exchange->held) {
+        exchange_disconnect(exchange);
+        return;
+    }
+    exchange_leave(exchange);
     exchange_fail(exchange, &(AnswerFailure){.status = MHD_HTTP_SERVICE_UNAVAILABLE,
                                              .code = "abandoned",
                                              .message = "the client has hung up",
@@ -184,15 +194,6 @@ handle(Exchange *exchange)
     exchange_charge(exchange, begun_us);
 }
 
-static gboolean
-on_delay_over(gpointer data)
-{
-    Exchange *exchange = data;
-    exchange->delay = 0;
-    exchange_wake(exchange);
-    return G_SOURCE_REMOVE;
-}
-
 enum {
     PAUSE_MS = 100, /* in receiving the bodies of a peer that sends more than its share */
 };
@@ -215,12 +216,8 @@ may_receive(Exchange *exchange, size_t size)
 static enum MHD_Result
 receive_piece(Exchange *exchange, const char *bytes, size_t *size)
 {
-    const Connection *connection = exchange->connection;
-    if (connection->deadline_us == 0)
-        return MHD_NO; /* disconnected while it waited */
     if (!may_receive(exchange, *size)) {
-        g_clear_handle_id(&exchange->delay, g_source_remove);
-        exchange->delay = g_timeout_add(PAUSE_MS, on_delay_over, exchange);
+        exchange_delay(exchange, PAUSE_MS);
         exchange_pause(exchange);
         return MHD_YES;
     }
@@ -233,10 +230,8 @@ receive_piece(Exchange *exchange, const char *bytes, size_t *size)
 static enum MHD_Result
 send_refusal(Exchange *exchange)
 {
-    if (exchange->delay_ms > 0) {
-        exchange->delay = g_timeout_add(exchange->delay_ms, on_delay_over, exchange);
-        exchange->delay_ms = 0;
-        exchange->held_back = TRUE;
+    exchange->at_head = exchange_hold(exchange);
+    if (exchange->at_head) {
         exchange_pause(exchange);
         return MHD_YES;
     }
@@ -249,7 +244,7 @@ traffic_on_request(void *listener, struct MHD_Connection *mhd, const char *url, 
                    const char *upload, size_t *upload_size, void **context)
 {
     Exchange *exchange = *context;
-    if (exchange == NULL || exchange->connection->peer == NULL)
+    if (exchange == NULL || exchange->connection->has_ended)
         return MHD_NO;
     if (!exchange->begun) {
         if (!connection_charge_head(exchange->connection, TRUE))
@@ -257,20 +252,16 @@ traffic_on_request(void *listener, struct MHD_Connection *mhd, const char *url, 
         exchange->answer = receive_begin(exchange, method, version);
         return exchange->answer != NULL ? send_refusal(exchange) : MHD_YES;
     }
-    if (exchange->held_back) {
-        exchange->held_back = FALSE;
+    if (exchange->at_head)
         return send_refusal(exchange);
-    }
     if (*upload_size > 0)
         return receive_piece(exchange, upload, upload_size);
-    if (!exchange->handled && exchange->answer == NULL) {
+    if (!exchange->handled && exchange->answer == NULL)
         handle(exchange);
-        if (exchange->answer == NULL) {
-            exchange_pause(exchange);
-            return MHD_YES;
-        }
+    if (exchange->answer == NULL || exchange->held) {
+        exchange_pause(exchange);
+        return MHD_YES;
     }
-    exchange_count_waiting(exchange, FALSE);
     return send_answer(exchange);
 }
 
@@ -490,11 +481,14 @@ traffic_close(Traffic *traffic)
     traffic->closing = TRUE;
     for (GList *link = traffic->connections.head; link != NULL; link = link->next) {
         Connection *connection = link->data;
-        if (connection->exchange != NULL && !is_stream(connection->exchange))
+        Exchange *exchange = connection->exchange;
+        if (exchange != NULL && exchange->held)
+            exchange_wake(exchange);
+        if (exchange != NULL && !is_stream(exchange))
             continue;
         connection_disconnect(connection);
-        if (connection->exchange != NULL)
-            end_stream(connection->exchange);
+        if (exchange != NULL)
+            end_stream(exchange);
     }
 }
 
@@ -514,6 +508,6 @@ traffic_abandon(Traffic *traffic)
         } else if (exchange != NULL && is_stream(exchange))
             end_stream(exchange);
         else if (exchange != NULL)
-            exchange_wake(exchange); /* a delayed refusal */
+            exchange_wake(exchange); /* a delayed refusal, or a body that waits */
     }
 }

@@ -4,6 +4,7 @@
 import contextlib
 import http.client
 import json
+import select
 import signal
 import socket
 import subprocess
@@ -11,6 +12,7 @@ import time
 
 import pytest
 from endpoint import answers, serve
+from guesses import GUESSES, HELD, read_refusal, refusals, serve_with_token, use_up
 from programs import profiled  # noqa: F401
 from services import DEADLINE, free_port, service, wait_for
 from test_headroom import group  # noqa: F401
@@ -315,3 +317,52 @@ def test_a_connection_that_ends_ends_no_other(server):
         server.process.send_signal(signal.SIGCONT)
         for connection in connections:
             connection.close()
+
+
+@contextlib.contextmanager
+def guessing(scratch, guess, count, each=1):
+    """A server, and COUNT connections whose EACH guesses come at once, after those that are refused without a delay."""
+    port = free_port()
+    with serve_with_token(scratch, port=port) as endpoint, contextlib.ExitStack() as stack:
+        use_up(stack.enter_context(connect(port)), guess)
+        connections = [stack.enter_context(connect(port)) for _ in range(count)]
+        endpoint.process.send_signal(signal.SIGSTOP)
+        for connection in connections:
+            connection.sendall(guess * each)
+        endpoint.process.send_signal(signal.SIGCONT)
+        yield endpoint, connections
+
+
+@pytest.mark.parametrize("guess", GUESSES)
+def test_refusals_that_are_held_back_are_bounded(scratch, guess):
+    """Beyond that, a guess costs its peer the connection at once."""
+    with guessing(scratch, guess, HELD + 8) as (_, connections):
+        ended = []
+        while len(ended) < 8:
+            ready = select.select([c for c in connections if c not in ended], [], [], DEADLINE)[0]
+            assert ready, f"{len(ended)} connections ended"
+            ended += [connection for connection in ready if read_refusal(connection)]
+
+
+@pytest.mark.parametrize("guess", GUESSES)
+def test_refusals_that_are_held_back_end_with_their_clients(scratch, guess):
+    """They would be held for up to ten seconds."""
+    with guessing(scratch, guess, 10) as (endpoint, connections):
+        wait_for(lambda: refusals(endpoint, "127.0.0.1") >= 10, "they are held back")
+        for connection in connections:
+            connection.close()
+        wait_for(lambda: figures(endpoint)["jescope_http_requests_abandoned_total"] > 0, "the server has noticed")
+        wait_for(lambda: figures(endpoint)["jescope_http_connections"] <= 2, "nothing is left of them")
+
+
+@pytest.mark.parametrize("guess", GUESSES)
+def test_refusals_that_are_held_back_do_not_delay_the_end(scratch, guess):
+    """Nor do those of requests that have arrived behind them."""
+    with guessing(scratch, guess, HELD, each=4) as (endpoint, connections):
+        wait_for(lambda: refusals(endpoint, "127.0.0.1") >= 10, "the server holds some back")
+        begin = time.monotonic()
+        endpoint.process.terminate()
+        assert endpoint.process.wait(DEADLINE) == 0
+        assert time.monotonic() - begin < 5
+        for connection in connections:
+            read_all(connection)

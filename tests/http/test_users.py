@@ -19,6 +19,7 @@ import subprocess
 
 import pytest
 from endpoint import Endpoint, is_active, serve
+from guesses import GUESSES, refusals, serve_with_token, use_up
 from neighbours import NOBODY, ask_as, hostile
 from programs import profiled  # noqa: F401
 from services import DEADLINE, JESCOPE, children, environment, free_port, service, started, wait_for
@@ -262,6 +263,21 @@ def test_idle_connections_of_many_users_make_room(scratch, profiled):  # noqa: F
         for connection in own:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert answered(connection)
+
+
+@pytest.mark.parametrize("guess", GUESSES)
+def test_refusals_that_are_held_back_make_room(scratch, guess):
+    """However the tokens were guessed."""
+    port = free_port()
+    with serve_with_token(scratch, "--max-connections=8", "--max-connections-per-peer=6", port=port) as server, contextlib.ExitStack() as stack:
+        for user, count in ((OTHER - 1, 5), (OTHER - 2, 3)):
+            connections = [stack.enter_context(connection) for connection in connect_as(user, port, count)]
+            use_up(connections[0], guess)
+            for connection in connections:
+                connection.sendall(guess * 4)
+            wait_for(lambda: refusals(server, f"127.0.0.1 uid {user}") >= 5 + count, "these are held back")
+        for _ in range(3):
+            assert ask_as(NOBODY, server, "GET", "/api/v1/targets").status == 200
 
 
 def test_connections_leave_descriptors(scratch, profiled):  # noqa: F811
