@@ -57,6 +57,9 @@ read_target(Site *site, Exchange *exchange, Resolved *resolved, Pending *same)
     if (watches && *peer_count(peer, PEER_WAITING) >= SITE_WAITING_OF_PEER_MAX)
         refuse(site, exchange,
                refuse_for_now("this peer is having two targets watched already", "wait for one of them", "5"));
+    else if (same != NULL && pending_is_full_for(same, peer))
+        refuse(site, exchange,
+               refuse_for_now("16 requests of this peer wait for this watch already", "wait for one of them", "5"));
     else if (same != NULL)
         pending_join(same, exchange);
     else

@@ -95,6 +95,22 @@ pending_counts_for(const Pending *pending, const Peer *peer)
     return is_counted(pending) && (has_peer(&pending->waiting, peer) || has_peer(&pending->asking, peer));
 }
 
+static guint
+count_of_peer(const GQueue *exchanges, const Peer *peer)
+{
+    guint n = 0;
+    for (const GList *link = exchanges->head; link != NULL; link = link->next)
+        n += exchange_peer(link->data) == peer;
+    return n;
+}
+
+gboolean
+pending_is_full_for(const Pending *pending, const Peer *peer)
+{
+    return is_counted(pending) &&
+           count_of_peer(&pending->waiting, peer) + count_of_peer(&pending->asking, peer) >= PENDING_JOINED_MAX;
+}
+
 /* Before EXCHANGE is added, or after it was removed. */
 static void
 count(const Pending *pending, const Exchange *exchange, int change)

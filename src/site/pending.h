@@ -14,6 +14,7 @@
 
 enum {
     PENDING_KEPT = 256,       /* resolved requests, which may be repeated soon */
+    PENDING_JOINED_MAX = 16,  /* exchanges of one peer that wait for the same request with a duration of its own */
     PENDING_OF_PEER_MAX = 16, /* different requests of one peer that wait for one target, a quarter of all */
 };
 
@@ -36,6 +37,10 @@ Resolved *pending_resolved(const Pending *pending);
 /* Whether PENDING specifies its own duration and one of its exchanges is PEER's, for whom it then counts once as
  * PEER_WAITING. */
 gboolean pending_counts_for(const Pending *pending, const Peer *peer);
+
+/* Whether PENDING specifies its own duration, for which each of its exchanges keeps a connection, and has as many of
+ * PEER's as it may. */
+gboolean pending_is_full_for(const Pending *pending, const Peer *peer);
 
 /* Adds EXCHANGE to those that will be answered. */
 void pending_join(Pending *pending, Exchange *exchange);

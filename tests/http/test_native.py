@@ -8,6 +8,8 @@ import json
 import os
 import pathlib
 import re
+import select
+import socket
 import subprocess
 import time
 
@@ -17,6 +19,7 @@ from programs import fill, profiled, sampled, unprofiled  # noqa: F401
 from services import DEADLINE, JESCOPE, VICTIMS, environment, jescope, started, wait_for
 
 JOINED_S = 0.5  # until the server has received the request of a client that has just begun
+JOINED = 16  # PENDING_JOINED_MAX
 LEFT_S = 3  # until the server has noticed that a client has gone, which it looks for each second
 
 # What a report of each format begins with, or has in it.
@@ -357,6 +360,19 @@ def test_a_peer_has_two_watches(server):
             client.kill()
     wait_for(lambda: not examinations(server.pid), "the watches have ended")
     assert server.get(path(server, "doctor?for=1s")).status == 200
+
+
+def test_a_peer_has_a_bounded_number_of_connections_for_a_watch(server):
+    """Each is kept for as long as the watch takes."""
+    with contextlib.ExitStack() as stack:
+        connections = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(JOINED + 1)]
+        for connection in connections:
+            connection.connect(server.curl[server.curl.index("--unix-socket") + 1])
+            connection.sendall(f"GET {path(server, 'doctor?for=298s')} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        refused_ones = select.select(connections, [], [], DEADLINE)[0]
+        assert [connection.recv(4096).split()[1] for connection in refused_ones] == [b"429"]
+        wait_for(lambda: examinations(server.pid), "the target is watched")
+    wait_for(lambda: not examinations(server.pid), "the watch has ended")
 
 
 def test_watches_that_were_left_by_a_client_count(server):
