@@ -121,22 +121,32 @@ connection_has_hung_up(const Connection *connection)
     return poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
+/* A client that was not admitted may leave the page and the like unread. */
+static gboolean
+is_answered_stranger(const Exchange *exchange)
+{
+    return exchange->answer != NULL && exchange->viewer == VIEWER_NONE;
+}
+
 /* Whether the server has nothing to do for the connection yet: it is idle, or its request is not complete or was
- * refused, which it may not have been told yet. */
+ * refused, which it may not have been told yet, or has an answer that needs no admission. */
 static gboolean
 may_be_ended(const Connection *connection)
 {
     const Exchange *exchange = connection->exchange;
-    return connection->peer != NULL &&
-           (exchange == NULL || ((!exchange->handled || exchange->held) && !exchange->is_file));
+    if (connection->peer == NULL || exchange == NULL)
+        return connection->peer != NULL;
+    return (!exchange->handled || exchange->held || is_answered_stranger(exchange)) && !exchange->is_file;
 }
 
 /* Ends CONNECTION, which no longer counts. */
 static void
 displace(Traffic *traffic, Connection *connection)
 {
-    if (connection->exchange != NULL)
+    if (connection->exchange != NULL) {
         exchange_wake(connection->exchange);
+        exchange_count_unread(connection->exchange, 0);
+    }
     peers_disconnect(traffic->peers, g_steal_pointer(&connection->peer));
     g_clear_pointer(&connection->relay, relay_cut);
     traffic->figures.refused++;

@@ -280,6 +280,21 @@ def test_refusals_that_are_held_back_make_room(scratch, guess):
             assert ask_as(NOBODY, server, "GET", "/api/v1/targets").status == 200
 
 
+def test_answers_to_strangers_that_are_not_read_make_room(scratch):
+    """The page and its parts need no token; what fills the buffers of a connection would keep it until its deadline."""
+    port = free_port()
+    with serve_with_token(scratch, "--max-connections=8", "--max-connections-per-peer=6", port=port) as server, contextlib.ExitStack() as stack:
+        script = re.search(r'src="(/assets/[^"]*\.js)"', server.get("/", "--header", "Accept: text/html").text).group(1)
+        for user, count in ((OTHER - 1, 5), (OTHER - 2, 3)):
+            for connection in connect_as(user, port, count):
+                stack.enter_context(connection)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                connection.sendall(f"GET {script} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 20)
+                assert connection.recv(64, socket.MSG_PEEK).startswith(b"HTTP/1.1 200")
+        for _ in range(3):
+            assert ask_as(NOBODY, server, "GET", "/api/v1/targets").status == 200
+
+
 def test_connections_leave_descriptors(scratch, profiled):  # noqa: F811
     """Where the server may have few, idle connections of a user do not take them all."""
     def few():
