@@ -19,7 +19,8 @@ enum {
     SCOPE_ROOT = 2,
     SCOPE_NOBODY = 3,
 
-    TURN_US = 2000 * 1000, /* maximum wait for another jescope */
+    ENDING_US = 200 * 1000, /* that the other threads of a process that ends may take after the first */
+    TURN_US = 2000 * 1000,  /* maximum wait for another jescope */
     TURN_PAUSE_US = 500,
 };
 
@@ -172,10 +173,23 @@ is_foreign_image(const Process *process)
     return foreign;
 }
 
+/* Its first thread may have ended alone, or before the others of a process that ends. */
+static gboolean
+ends_soon(const Process *process)
+{
+    const gint64 until = g_get_monotonic_time() + ENDING_US;
+    while (process_alive(process->pid, process->start_time)) {
+        if (g_get_monotonic_time() >= until)
+            return FALSE;
+        g_usleep(ENDING_US / 100);
+    }
+    return TRUE;
+}
+
 gboolean
 obstacle_check(const Process *process, GError **error)
 {
-    if (process_has_ended(process)) {
+    if (process_has_ended(process) || (process->state == 'Z' && ends_soon(process))) {
         g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s (%d) has ended (a zombie)", process->name,
                     (int)process->pid);
         return FALSE;
