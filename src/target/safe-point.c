@@ -16,7 +16,7 @@ enum {
     SCANNED_MAX = 8 * 1024 * 1024, /* bytes; larger stacks are not examined */
     FRAMES_MAX = 256,
     HANDLER_MAX = 256 * 1024, /* bytes above the stack pointer in which the frames of a handler begin */
-    HANDLERS_MAX = 8,         /* handlers of a thread; a process could fill its stacks with frames of them */
+    HANDLERS_MAX = 64,        /* words that may begin one; a process could fill its stacks with them */
 };
 
 /* Code in which no thread may be. A process chooses how many such ranges it has, and a stack has a million words. */
@@ -317,17 +317,17 @@ read_memory(gpointer data, guint64 address, void *bytes, gsize n)
 }
 
 static gboolean
-is_code(const SafePoints *points, guint64 address)
+is_mapped(const SafePoints *points, guint64 address, guint flag)
 {
-    const Mapping *code = address_space_find(points->space, address);
-    return code != NULL && (code->flags & MAPPING_EXECUTE) != 0;
+    const Mapping *mapping = address_space_find(points->space, address);
+    return mapping != NULL && (mapping->flags & flag) != 0;
 }
 
 static gboolean
 is_return_address(const Stack *stack, guint64 address)
 {
     guint8 before[REGISTERS_CALL_MAX];
-    return is_code(stack->points, address) &&
+    return is_mapped(stack->points, address, MAPPING_EXECUTE) &&
            remote_read(stack->points->space->pid, address - sizeof(before), before, sizeof(before)) &&
            registers_ends_in_call(before);
 }
@@ -522,19 +522,36 @@ read_stack(const SafePoints *points, guint64 sp, Stack *stack)
     return stack->words != NULL;
 }
 
+/* What may still be done for one examination: a process chooses how many words are as if a frame began there, and
+ * what its tables take. */
+typedef struct {
+    guint words;
+    guint work; /* as in Unwind */
+} Allowance;
+
+static gboolean
+is_used_up(const Allowance *left)
+{
+    return left->words == 0 || left->work == 0;
+}
+
 /* The lowest frame on STACK that the kernel has made for a signal handler: its address, with UNWIND at the interrupted
- * code. 0: there is none. Words of frames that have ended remain between those of functions. */
+ * code. 0: there is none, or LEFT is used up. Words of frames that have ended remain between those of functions. */
 static guint64
-find_handler(Stack *stack, Unwind *unwind)
+find_handler(Stack *stack, Allowance *left, Unwind *unwind)
 {
     const SafePoints *points = stack->points;
-    for (guint64 at = stack->start; at < stack->end; at += sizeof(guint64)) {
+    for (guint64 at = stack->start; at < stack->end && !is_used_up(left); at += sizeof(guint64)) {
         if (stack->words[(at - stack->start) / sizeof(guint64)] != points->back)
             continue;
         *unwind = (Unwind){.memory = {.space = points->space, .read = read_memory, .data = stack}};
         unwind_begin_at(unwind, points->back, at + sizeof(guint64));
-        if (unwind_leave_handler(unwind) && is_code(points, unwind->pc) &&
-            address_space_find(points->space, unwind->sp) != NULL)
+        unwind->work = left->work;
+        const gboolean found = unwind_leave_handler(unwind) && is_mapped(points, unwind->pc, MAPPING_EXECUTE) &&
+                               is_mapped(points, unwind->sp, MAPPING_WRITE);
+        left->work = unwind->work;
+        left->words--;
+        if (found)
             return at;
     }
     return 0;
@@ -542,7 +559,7 @@ find_handler(Stack *stack, Unwind *unwind)
 
 /* Whether it is excluded. A handler that it runs is not: it is found by itself. */
 static gboolean
-is_excluded(const SafePoints *points, Unwind interrupted)
+is_excluded(const SafePoints *points, Unwind interrupted, Allowance *left)
 {
     Stack stack;
     guint64 last = interrupted.sp & ~7ULL;
@@ -553,6 +570,7 @@ is_excluded(const SafePoints *points, Unwind interrupted)
     g_autofree guint64 *words = stack.words;
     interrupted.memory.data = &stack;
     SafePointVerdict verdict = follow_frames(&stack, &interrupted, &last, &in_handler, &step).verdict;
+    left->work = interrupted.work;
     if (verdict == SAFE_POINT_HERE && step != UNWIND_END)
         verdict = scan(&stack, last).verdict;
     return verdict != SAFE_POINT_HERE && verdict != SAFE_POINT_IN_HANDLER;
@@ -560,24 +578,26 @@ is_excluded(const SafePoints *points, Unwind interrupted)
 
 /* A handler may have a stack of its own (SA_ONSTACK). */
 gboolean
-safe_points_holds(SafePoints *points, guint64 sp)
+safe_points_holds(SafePoints *points, guint64 sp, guint *work)
 {
+    Allowance left = {.words = HANDLERS_MAX, .work = *work};
+    gboolean holds = FALSE;
     make_all_ready(points);
-    for (guint handlers = 0; handlers < HANDLERS_MAX; handlers++) {
+    while (!holds && !is_used_up(&left)) {
         Stack stack;
         Unwind interrupted;
         if (!read_stack(points, sp, &stack))
-            return FALSE;
-        const guint64 at = find_handler(&stack, &interrupted);
+            break;
+        const guint64 at = find_handler(&stack, &left, &interrupted);
         g_free(stack.words);
         if (at == 0)
-            return FALSE;
-        if (is_excluded(points, interrupted))
-            return TRUE;
+            break;
+        holds = is_excluded(points, interrupted, &left);
         const gboolean elsewhere = interrupted.sp < at || interrupted.sp >= stack.end;
         sp = elsewhere ? interrupted.sp : at + sizeof(guint64);
     }
-    return FALSE;
+    *work = left.work;
+    return holds || is_used_up(&left);
 }
 
 SafePoint

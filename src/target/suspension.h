@@ -8,16 +8,14 @@
 #define JESCOPE_TARGET_SUSPENSION_H
 
 #include "target/safe-point.h"
-#include "target/trace-kernel.h"
 
-/* Whether a thread of PROGRAM other than THREAD, which is stopped by us, runs a signal handler that has interrupted
- * code from which threads are excluded, or a signal with a handler is about to be delivered to one that runs. One that
- * runs with such a signal blocked is stopped for a moment. Examines the threads for a second at most; TRUE if that is
- * not enough. */
-gboolean suspension_is_near(SafePoints *points, TraceProgram *program, pid_t thread);
+/* Whether a thread of process PID other than THREAD waits in a signal handler that has interrupted code from which
+ * threads are excluded, or a signal with a handler is about to be delivered to one that runs. A handler that waits
+ * without a system call is not recognised. Examines the threads for a second at most; TRUE if that is not enough. */
+gboolean suspension_is_near(SafePoints *points, pid_t pid, pid_t thread);
 
 /* The same during a call that THREAD makes; AWAITED: signals that have been sent to it alone and that it has not
- * handled. No thread is stopped: one that runs with such a signal blocked is taken for one that handles it. */
-gboolean suspension_is_in_force(SafePoints *points, TraceProgram *program, pid_t thread, guint64 awaited);
+ * handled. One that runs with such a signal blocked is taken for one that handles it. */
+gboolean suspension_is_in_force(SafePoints *points, pid_t pid, pid_t thread, guint64 awaited);
 
 #endif

@@ -315,7 +315,7 @@ borrow(Tracee *tracee, Traced *traced)
     tracee->point = safe_points_judge(tracee->points, tracee->thread, registers);
     tracee->point.waits |= traced_place(traced) == TRACED_AT_JOB_STOP;
     if (tracee->point.verdict == SAFE_POINT_HERE &&
-        suspension_is_near(tracee->points, &tracee->subject, tracee->thread))
+        suspension_is_near(tracee->points, tracee->process.pid, tracee->thread))
         tracee->point.verdict = SAFE_POINT_SUSPENDED;
     if (tracee->point.verdict != SAFE_POINT_HERE)
         return FALSE;
@@ -529,8 +529,9 @@ awaited_signals(gpointer data)
     Tracee *tracee = data;
     const ThreadSignals signals = threads_signals(tracee->thread);
     const guint64 awaited = signals.pending & signals.caught;
-    return awaited != 0 && suspension_is_in_force(tracee->points, &tracee->subject, tracee->thread, awaited) ? awaited
-                                                                                                             : 0;
+    return awaited != 0 && suspension_is_in_force(tracee->points, tracee->process.pid, tracee->thread, awaited)
+               ? awaited
+               : 0;
 }
 
 static gboolean

@@ -699,7 +699,6 @@ def exits(victim):
     ("attach", []),
     ("status", ["all"]),
     ("attach", ["all"]),
-    ("status", ["spin"]),
     ("status", ["all", "stack"]),
     pytest.param("status", ["all", "filtered"], marks=pytest.mark.skipif(not AS_ROOT, reason="suspending a filter needs root")),
 ], ids=lambda words: words if isinstance(words, str) else "-".join(words))

@@ -3,7 +3,7 @@
  * Stops its other threads by a signal again and again, as a collector of garbage does, while they are in jemalloc. Says
  * "ready", then "alive" for each byte of stdin; exits at the end of stdin. With the argument "all" a thread of its own
  * stops them, the main thread too; with "filtered" a seccomp filter kills it for all system calls but its own; with
- * "spin" the handler waits without a system call; with "stack" it has its own stack.
+ * "stack" the handler has its own stack.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -27,7 +27,7 @@ enum { WORKERS = 3, BLOCKS = 32, SUSPEND = SIGUSR1, RESUME = SIGUSR2, HANDLER_ST
 static sem_t stopped;
 static atomic_uint round_number, resumed_round;
 static pthread_t stoppable[WORKERS + 1];
-static int n_stoppable, spins, has_stack;
+static int n_stoppable, has_stack;
 
 static void
 suspend(int signal)
@@ -38,8 +38,7 @@ suspend(int signal)
     sigdelset(&all, RESUME);
     sem_post(&stopped);
     while (resumed_round != mine)
-        if (!spins)
-            sigsuspend(&all);
+        sigsuspend(&all);
 }
 
 static void
@@ -161,7 +160,6 @@ main(int argc, char **argv)
     const int all = has_word(argv, "all");
     pthread_t collector;
     char byte;
-    spins = has_word(argv, "spin");
     has_stack = has_word(argv, "stack");
     use_stack();
     sigfillset(&action.sa_mask);

@@ -2,6 +2,7 @@
 /* Stacks and mappings of a process that wants them to take long. */
 #include "target/safe-point.h"
 
+#include "target/cfi-cursor.h"
 #include "target/loaded.h"
 #include "target/remote-code.h"
 
@@ -174,6 +175,8 @@ test_much_code(void)
 /* What a handler of this process sees. */
 static struct {
     guint64 avoided;         /* the code that no thread must be in */
+    guint work;              /* that may be done */
+    guint stale;             /* words as if another frame began there */
     volatile gboolean holds; /* raise() is declared to call nothing of this file */
 } handler;
 
@@ -183,18 +186,20 @@ enum { CODE = 256 /* bytes that a function has at most */ };
 static void
 look(int number)
 {
-    enum { STALE = 64 };
+    enum { STALE = 100 };
     const RemoteCode code = {.back = (guint64)(guintptr)__builtin_return_address(0)};
     const CLibrary library = {0};
     guint64 *stale = __builtin_alloca(STALE * sizeof(*stale));
     g_autofree char *maps = NULL;
     memset(stale, 1, STALE * sizeof(*stale));
-    stale[0] = code.back;
+    for (guint i = 0; i < handler.stale; i++)
+        stale[i] = code.back;
     g_assert_true(g_file_get_contents("/proc/self/maps", &maps, NULL, NULL));
     g_autoptr(AddressSpace) space = address_space_parse(getpid(), maps);
     SafePoints *points = safe_points_new(space, &code, &library, 0);
     safe_points_avoid(points, handler.avoided, handler.avoided + CODE);
-    handler.holds = safe_points_holds(points, (guint64)(guintptr)stale);
+    guint work = handler.work;
+    handler.holds = safe_points_holds(points, (guint64)(guintptr)stale, &work);
     safe_points_free(points);
 }
 
@@ -224,10 +229,19 @@ test_handlers(gconstpointer data)
     g_assert_cmpint(sigaltstack(&own, NULL), ==, 0);
     g_assert_cmpint(sigaction(SIGUSR1, &action, NULL), ==, 0);
     handler.avoided = (guint64)(guintptr)interrupt_here;
+    handler.work = CFI_WORK_MAX;
+    handler.stale = 1;
     interrupt_here();
     g_assert_true(handler.holds);
     interrupt_there();
     g_assert_false(handler.holds);
+    handler.work = 10; /* not enough */
+    interrupt_there();
+    g_assert_true(handler.holds);
+    handler.work = CFI_WORK_MAX;
+    handler.stale = 90; /* too many */
+    interrupt_there();
+    g_assert_true(handler.holds);
     g_assert_cmpint(sigaltstack(&none, NULL), ==, 0);
 }
 
