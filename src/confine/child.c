@@ -19,7 +19,8 @@ child_keep_only(const int *kept, guint n)
 {
     g_autofree int *sorted = g_memdup2(kept, n * sizeof(*kept));
     guint next = 0;
-    qsort(sorted, n, sizeof(*sorted), compare_ints);
+    if (n > 0)
+        qsort(sorted, n, sizeof(*sorted), compare_ints);
     for (guint i = 0; i < n; i++) {
         if (sorted[i] < 0)
             continue;
