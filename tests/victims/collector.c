@@ -5,22 +5,18 @@
  * stops them, the main thread too; with "filtered" a seccomp filter kills it for all system calls but its own; with
  * "stack" the handler has its own stack.
  */
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+#include "seccomp-filter.h"
+
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#define ALLOW(NUMBER) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NUMBER, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
 enum { WORKERS = 3, BLOCKS = 32, SUSPEND = SIGUSR1, RESUME = SIGUSR2, HANDLER_STACK = 64 * 1024 };
 
@@ -97,7 +93,7 @@ static void
 install_filter(void)
 {
     struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        FILTER_BEGIN,
         ALLOW(SYS_read),
         ALLOW(SYS_write),
         ALLOW(SYS_futex),
@@ -122,11 +118,9 @@ install_filter(void)
         ALLOW(SYS_mprotect),
         ALLOW(SYS_madvise),
         ALLOW(SYS_sched_yield),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        FILTER_END,
     };
-    struct sock_fprog program = {.len = sizeof(code) / sizeof(*code), .filter = code};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-        _exit(1);
+    install_instructions(code, sizeof(code) / sizeof(*code));
 }
 
 static void

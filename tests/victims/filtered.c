@@ -5,41 +5,25 @@
  * Exits at the end of stdin. With the argument "worker" only a second thread has the filter; with "late" the main
  * thread has it after the first byte.
  */
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+#include "seccomp-filter.h"
+
 #include <poll.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define ALLOW(NUMBER) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NUMBER, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
 static void
 install_filter(void)
 {
     struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        ALLOW(SYS_read),
-        ALLOW(SYS_write),
-        ALLOW(SYS_futex),
-        ALLOW(SYS_exit_group),
-        ALLOW(SYS_ppoll),
-        ALLOW(SYS_poll),
-        ALLOW(SYS_restart_syscall),
-        ALLOW(SYS_clone),
-        ALLOW(SYS_set_robust_list),
-        ALLOW(SYS_wait4),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        FILTER_BEGIN,     ALLOW(SYS_read), ALLOW(SYS_write),           ALLOW(SYS_futex), ALLOW(SYS_exit_group),
+        ALLOW(SYS_ppoll), ALLOW(SYS_poll), ALLOW(SYS_restart_syscall), ALLOW(SYS_clone), ALLOW(SYS_set_robust_list),
+        ALLOW(SYS_wait4), FILTER_END,
     };
-    struct sock_fprog program = {.len = sizeof(code) / sizeof(*code), .filter = code};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-        _exit(1);
+    install_instructions(code, sizeof(code) / sizeof(*code));
 }
 
 static void
