@@ -43,14 +43,14 @@ ask(int fd, int option)
 static gboolean
 is_of_others(int fd)
 {
-    const uid_t nobody = (uid_t)-1;
-    struct ucred peer = {.uid = nobody};
+    const uid_t unknown = (uid_t)-1;
+    struct ucred peer = {.uid = unknown};
     socklen_t size = sizeof(peer);
     if (ask(fd, SO_DOMAIN) != AF_UNIX)
         return FALSE;
     if (ask(fd, SO_ACCEPTCONN) == 1)
         return poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 0) == 1;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid != nobody && peer.uid != 0 &&
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid != unknown && peer.uid != 0 &&
            peer.uid != geteuid();
 }
 

@@ -530,18 +530,18 @@ typedef struct {
 } Allowance;
 
 static gboolean
-is_used_up(const Allowance *left)
+is_exhausted(const Allowance *left)
 {
     return left->words == 0 || left->work == 0;
 }
 
 /* The lowest frame on STACK that the kernel has made for a signal handler: its address, with UNWIND at the interrupted
- * code. 0: there is none, or LEFT is used up. Words of frames that have ended remain between those of functions. */
+ * code. 0: there is none, or LEFT is exhausted. Stale frames of handlers that have returned may lie below it. */
 static guint64
 find_handler(Stack *stack, Allowance *left, Unwind *unwind)
 {
     const SafePoints *points = stack->points;
-    for (guint64 at = stack->start; at < stack->end && !is_used_up(left); at += sizeof(guint64)) {
+    for (guint64 at = stack->start; at < stack->end && !is_exhausted(left); at += sizeof(guint64)) {
         if (stack->words[(at - stack->start) / sizeof(guint64)] != points->back)
             continue;
         *unwind = (Unwind){.memory = {.space = points->space, .read = read_memory, .data = stack}};
@@ -583,7 +583,7 @@ safe_points_holds(SafePoints *points, guint64 sp, guint *work)
     Allowance left = {.words = HANDLERS_MAX, .work = *work};
     gboolean holds = FALSE;
     make_all_ready(points);
-    while (!holds && !is_used_up(&left)) {
+    while (!holds && !is_exhausted(&left)) {
         Stack stack;
         Unwind interrupted;
         if (!read_stack(points, sp, &stack))
@@ -597,7 +597,7 @@ safe_points_holds(SafePoints *points, guint64 sp, guint *work)
         sp = elsewhere ? interrupted.sp : at + sizeof(guint64);
     }
     *work = left.work;
-    return holds || is_used_up(&left);
+    return holds || is_exhausted(&left);
 }
 
 SafePoint

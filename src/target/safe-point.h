@@ -59,8 +59,9 @@ void safe_points_require_wait(SafePoints *points, gboolean required);
 SafePoint safe_points_judge(SafePoints *points, pid_t thread, const Registers *registers);
 
 /* Whether a thread that waits, with stack pointer SP, runs a signal handler that has interrupted code from which
- * threads are excluded: it may hold a lock until the handler ends. It need not be stopped. TRUE also if that takes more
- * than *WORK, from which what it has taken is subtracted; at first CFI_WORK_MAX. */
+ * threads are excluded: it may hold a lock until the handler ends. It need not be stopped. *WORK, at first
+ * CFI_WORK_MAX, is the number of unwind instructions and operations that may still be executed, and is reduced by those
+ * executed; TRUE if it is exhausted. Not thread-safe. */
 gboolean safe_points_holds(SafePoints *points, guint64 sp, guint *work);
 
 #endif

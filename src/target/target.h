@@ -57,7 +57,7 @@ gboolean target_check_unchanged(const Target *target, GError **error);
 /* Sets the error of process_change_check(), CODE, about the process with LABEL. Returns FALSE. */
 gboolean target_set_changed(const char *label, int code, GError **error);
 
-/* The process as it was found; its pid is 0 if there is none (target_pid()). */
+/* The process, as it was when the target was opened; owned by TARGET. Its pid is 0 if the target is not a process. */
 const Process *target_process(const Target *target);
 
 /* Process.start_time of the process; 0: unknown. */
