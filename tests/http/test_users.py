@@ -45,6 +45,7 @@ SEARCHED = 100  # processes of a user
 GROUPED = 200  # the same
 LOOKS_S = 0.45  # a quarter of a second, and what else an answer takes
 SO_TIMESTAMPNS = 35  # of asm-generic/socket.h
+TCP_ESTABLISHED, TCP_CLOSE_WAIT = "01", "08"  # of net/tcp_states.h
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 
 
@@ -423,15 +424,26 @@ def test_a_user_has_a_share_of_the_connections_that_begin_at_a_unix_socket(folde
 
 
 def is_closing(server):
-    tasks = pathlib.Path(f"/proc/{server.process.pid}/task").iterdir()
-    return any((task / "comm").read_text() == "closing\n" and (task / "children").read_text() for task in tasks)
+    for task in pathlib.Path(f"/proc/{server.process.pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # it has ended
+            if (task / "comm").read_text() == "closing\n" and (task / "children").read_text():
+                return True
+    return False
 
 
-def send_slow(path, count):
-    """COUNT connections of OTHER, each with descriptors that the kernel closes slowly. FALSE: he has no user namespaces."""
-    sender = os.fork()
-    if sender != 0:
+def send_slow(path, count, server):
+    """COUNT connections of OTHER, each with descriptors that the kernel closes slowly. FALSE: he has no user namespaces.
+
+    SERVER is stopped meanwhile, so that the references it has to them are the last ones."""
+    with stopped(server.process.pid):
+        sender = os.fork()
+        if sender == 0:
+            send_slow_as_other(path, count)
         return os.waitstatus_to_exitcode(os.waitpid(sender, 0)[1]) == 0
+
+
+def send_slow_as_other(path, count):
+    """The same, in a process of its own, which ends."""
     status = 1
     try:
         os.setgroups([])
@@ -452,10 +464,10 @@ def test_descriptors_that_are_slow_to_close_do_not_delay_the_end(folder, scratch
     """Nor the answers to others."""
     path = folder / "socket"
     with serve_all_users(path, scratch) as server:
-        if not send_slow(path, 1):
+        if not send_slow(path, 1, server):
             pytest.skip("users have no user namespaces here")
         wait_for(lambda: is_closing(server), "a child closes the first ones")
-        assert send_slow(path, SLOW_KEPT)
+        assert send_slow(path, SLOW_KEPT, server)
         assert is_admitted(NOBODY, server)
         server.process.terminate()
         server.process.wait(END_S)
@@ -482,6 +494,7 @@ def test_what_a_client_has_not_received_counts_as_a_connection(scratch, profiled
         port = int(server.base.rpartition(":")[2])
         script = re.search(r'src="(/assets/page-[^"]*)"', server.get("/", "--header", "Accept: text/html").text)[1]
         request = f"GET {script} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n".encode()
+        wait_until_none_counts(port)
         for _ in range(4):
             connection = stack.enter_context(socket.socket())
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
@@ -504,6 +517,7 @@ def test_one_user_has_a_share_of_the_connections(scratch, profiled):  # noqa: F8
     with serve(scratch, "--max-connections-per-peer=4", profiled.pid, port=free_port()) as server, contextlib.ExitStack() as stack:
         port = int(server.base.rpartition(":")[2])
         held = []
+        wait_until_none_counts(port)
         for number in range(12):
             connection = stack.enter_context(socket.socket())
             connection.bind((f"127.0.0.{1 + number % 6}", 0))
@@ -537,6 +551,7 @@ def test_subordinate_ids_count_as_their_users(folder, scratch):
         assert stranger not in seen_by(100001, server)
         assert ask_as(100001, server, "POST", f"/api/v1/targets/{stranger}/purge").status == 404
         assert f"127.0.0.1 uid {NOBODY} (subordinate uid 100001): POST" in (scratch / "serve.log").read_text()
+        wait_until_none_counts(port)
         held = [stack.enter_context(asking(port, "/healthz", 100000 + n)) for n in range(12)]
         assert sum(answered(connection) for connection in held) == 4
         with contextlib.closing(asking(port, "/healthz", OTHER)) as other:
@@ -656,10 +671,20 @@ def asking(port, path, user=0):
     return connection
 
 
+def connections_to(port):
+    """The rows of the kernel's table, split."""
+    rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return [row for row in rows if row[1].endswith(f":{port:04X}")]
+
+
 def unread(port):
     """Bytes that the server has yet to read of its connections."""
-    rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    return sum(int(row[4].partition(":")[2], 16) for row in rows if row[1].endswith(f":{port:04X}"))
+    return sum(int(row[4].partition(":")[2], 16) for row in connections_to(port))
+
+
+def wait_until_none_counts(port):
+    """Until the server has closed the connections that its clients have."""
+    wait_for(lambda: not any(row[3] in (TCP_ESTABLISHED, TCP_CLOSE_WAIT) for row in connections_to(port)), "the server closes them")
 
 
 def arrival(connection):
