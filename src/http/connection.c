@@ -139,11 +139,22 @@ may_be_ended(const Connection *connection)
     return (!exchange->handled || exchange->held || is_answered_stranger(exchange)) && !exchange->is_file;
 }
 
+/* Whether all that would be lost with the connection is an answer, which is awaited or being sent: no change is under
+ * way. */
+static gboolean
+is_for_an_answer(const Connection *connection)
+{
+    const Exchange *exchange = connection->exchange;
+    return connection->peer != NULL && exchange != NULL &&
+           (exchange->answer != NULL || (exchange->left != NULL && exchange->how_long == EXCHANGE_WHILE_CONNECTED));
+}
+
 /* Ends CONNECTION, which no longer counts. */
 static void
 displace(Traffic *traffic, Connection *connection)
 {
     if (connection->exchange != NULL) {
+        exchange_leave(connection->exchange);
         exchange_wake(connection->exchange);
         exchange_count_unread(connection->exchange, 0);
     }
@@ -220,21 +231,32 @@ find_remainder(const Traffic *traffic, guint *most)
     return found;
 }
 
-/* Ends the oldest such connection of the peer that has most, or what is left of one. */
+/* The oldest connection that MAY_BE_CHOSEN, of the peer that has more than *MOST, and most of all; *MOST is set. NULL:
+ * none. */
+static Connection *
+find_connection(const Traffic *traffic, gboolean (*may_be_chosen)(const Connection *connection), guint *most)
+{
+    Connection *found = NULL;
+    for (GList *link = traffic->connections.head; link != NULL; link = link->next) {
+        Connection *connection = link->data;
+        if (!may_be_chosen(connection) || peer_connections(connection->peer) <= *most)
+            continue;
+        found = connection;
+        *most = peer_connections(connection->peer);
+    }
+    return found;
+}
+
+/* Ends a connection that may be ended, or what is left of one; if there is none, one for an answer. */
 static gboolean
 make_room_in_all(guint connections, gpointer data)
 {
     Traffic *traffic = data;
-    Connection *found = NULL;
     guint most = connections;
     GList *left = find_remainder(traffic, &most);
-    for (GList *link = traffic->connections.head; link != NULL; link = link->next) {
-        Connection *connection = link->data;
-        if (!may_be_ended(connection) || peer_connections(connection->peer) <= most)
-            continue;
-        found = connection;
-        most = peer_connections(connection->peer);
-    }
+    Connection *found = find_connection(traffic, may_be_ended, &most);
+    if (found == NULL && left == NULL)
+        found = find_connection(traffic, is_for_an_answer, &most);
     if (found != NULL) {
         displace(traffic, found);
     } else if (left != NULL) {

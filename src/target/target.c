@@ -101,7 +101,7 @@ target_set_changed(const char *label, int code, GError **error)
     else if (code == EPERM)
         g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION,
                     "%s now has the rights of another user, or keeps its memory from its own; what was read of it was "
-                    "discarded",
+                    "discarded. If it has just executed another program, try again",
                     label);
     else
         g_set_error(error, TARGET_ERROR, OUTCOME_SYSTEM, "whether %s still runs cannot be seen: %s", label,

@@ -266,6 +266,24 @@ def test_idle_connections_of_many_users_make_room(scratch, profiled):  # noqa: F
             assert answered(connection)
 
 
+@pytest.mark.parametrize("path", ["statistics?format=json", "events"], ids=["awaited", "being-sent"])
+def test_answers_make_room(scratch, profiled, path):  # noqa: F811
+    """Of the user who has most of them, if no connection is idle: a target that does not answer, or a client that does not read, lets them last."""
+    port = free_port()
+    path = path if path == "events" else f"targets/{profiled.pid}/{path}"
+    with serve(scratch, "--max-connections=8", "--max-connections-per-peer=6", "--trust-local", "--every=0", profiled.pid, port=port) as server, \
+            contextlib.ExitStack() as stack:
+        wait_until_none_counts(port)
+        stack.enter_context(stopped(profiled.pid))
+        held = [stack.enter_context(asking(port, f"/api/v1/{path}", OTHER - 1 - n // 5)) for n in range(8)]
+        wait_for(lambda: unread(port) == 0, "the requests are read")
+        if path == "events":
+            assert all(answered(connection) for connection in held)
+        for _ in range(3):
+            assert ask_as(NOBODY, server, "GET", "/healthz").status == 200
+        assert server.process.poll() is None
+
+
 @pytest.mark.parametrize("guess", GUESSES)
 def test_refusals_that_are_held_back_make_room(scratch, guess):
     """However the tokens were guessed."""
