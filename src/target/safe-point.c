@@ -567,12 +567,12 @@ is_excluded(const SafePoints *points, Unwind interrupted, Allowance *left)
     UnwindStep step;
     if (!read_stack(points, interrupted.sp, &stack))
         return FALSE; /* a stale frame */
-    g_autofree guint64 *words = stack.words;
     interrupted.memory.data = &stack;
     SafePointVerdict verdict = follow_frames(&stack, &interrupted, &last, &in_handler, &step).verdict;
     left->work = interrupted.work;
     if (verdict == SAFE_POINT_HERE && step != UNWIND_END)
         verdict = scan(&stack, last).verdict;
+    g_free(stack.words);
     return verdict != SAFE_POINT_HERE && verdict != SAFE_POINT_IN_HANDLER;
 }
 

@@ -15,6 +15,7 @@ enum {
     ESCAPE_DELAY_MS = 25, /* time after which Escape counts as a key, not as the start of a sequence */
     CONTROL_L = 'L' & 0x1f,
     DELETE = 0x7f,
+    EVENTS_MAX = 8, /* mouse events that ncurses keeps (EV_MAX, of its own) */
     COLORS_MANY = 256,
     COLORS_THEME = 16, /* the first colours, which the user's theme defines */
     CUBE_SIDE = 6,
@@ -27,6 +28,8 @@ struct Screen {
     gboolean console; /* the Linux console, whose fonts have few letters */
     attr_t attributes[CELL_STYLES];
     short pairs[CELL_STYLES];
+    MEVENT events[EVENTS_MAX]; /* read, not returned yet, the newest first */
+    guint n_events;
     Key pressed; /* the last mouse click */
     gint64 pressed_us;
 };
@@ -354,20 +357,25 @@ click_code(Screen *screen, const Key *key)
     return again ? KEY_IS_DOUBLE : KEY_IS_CLICK;
 }
 
+/* One KEY_MOUSE stands for all events that have arrived by then, such as a button's press and its release; getmouse()
+ * returns the newest first. */
 static void
-read_mouse(Screen *screen, Key *key)
+read_mouse(Screen *screen)
 {
-    MEVENT event;
-    *key = (Key){.code = KEY_IS_OTHER};
-    if (getmouse(&event) != OK)
-        return;
-    key->row = (guint)MAX(event.y, 0);
-    key->column = (guint)MAX(event.x, 0);
-    if ((event.bstate & BUTTON4_PRESSED) != 0)
+    screen->n_events = 0;
+    while (screen->n_events < EVENTS_MAX && getmouse(&screen->events[screen->n_events]) == OK)
+        screen->n_events++;
+}
+
+static void
+translate_event(Screen *screen, const MEVENT *event, Key *key)
+{
+    *key = (Key){.code = KEY_IS_OTHER, .row = (guint)MAX(event->y, 0), .column = (guint)MAX(event->x, 0)};
+    if ((event->bstate & BUTTON4_PRESSED) != 0)
         key->code = KEY_IS_UP;
-    else if ((event.bstate & BUTTON5_PRESSED) != 0)
+    else if ((event->bstate & BUTTON5_PRESSED) != 0)
         key->code = KEY_IS_DOWN;
-    else if ((event.bstate & BUTTON1_PRESSED) != 0)
+    else if ((event->bstate & BUTTON1_PRESSED) != 0)
         key->code = click_code(screen, key);
 }
 
@@ -386,12 +394,17 @@ translate(wint_t code, gboolean special, Key *key)
 gboolean
 screen_read_key(Screen *screen, Key *key)
 {
-    wint_t code;
-    int result = wget_wch(stdscr, &code);
-    if (result == ERR)
-        return FALSE;
-    if (result == KEY_CODE_YES && code == KEY_MOUSE)
-        read_mouse(screen, key);
+    wint_t code = 0;
+    int result = OK;
+    if (screen->n_events == 0) {
+        result = wget_wch(stdscr, &code);
+        if (result == ERR)
+            return FALSE;
+        if (result == KEY_CODE_YES && code == KEY_MOUSE)
+            read_mouse(screen);
+    }
+    if (screen->n_events > 0)
+        translate_event(screen, &screen->events[--screen->n_events], key);
     else
         translate(code, result == KEY_CODE_YES, key);
     if (key->code == KEY_IS_REDRAW)

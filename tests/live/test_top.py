@@ -189,14 +189,14 @@ def test_record_mark_difference_flame(loaded):
         terminal.wait("status 0")
 
 
-def move_button(terminal, row, column, code):
-    """Of the mouse: a button is pressed, or 3, released, there, from 1 on, as xterm says it."""
-    terminal.do("send-keys", "-l", "\x1b[M" + "".join(chr(32 + number) for number in (code, column, row)))
+def move_button(terminal, row, column, *codes):
+    """Of the mouse: buttons are pressed, or 3, released, there, from 1 on, as xterm says it, all at once."""
+    terminal.do("send-keys", "-l", "".join("\x1b[M" + "".join(chr(32 + number) for number in (code, column, row)) for code in codes))
 
 
 def click(terminal, row, column, button=0):
-    move_button(terminal, row, column, button)
-    move_button(terminal, row, column, 3)
+    """Pressed and released before the program has read the first."""
+    move_button(terminal, row, column, button, 3)
 
 
 @needs_tmux
@@ -207,7 +207,7 @@ def test_a_button_that_is_released_late(loaded):
         screen = terminal.wait("jescope targets", "RSS▼", "redis-server").splitlines()
         move_button(terminal, 2, screen[1].index("ALLOCATED") + 1, 0)
         terminal.wait("ALLOCATED▼")
-        for button in (3, 1, 3, 2, 3):
+        for button in (3, 1, 3, 2, 3):  # one by one
             move_button(terminal, 4, 5, button)
         for _ in range(3):  # by then it has been read
             clock = terminal.screen.splitlines()[0]
