@@ -12,6 +12,7 @@
 #include "client/client.h"
 #include "confine/account.h"
 #include "confine/aside.h"
+#include "confine/input-file.h"
 #include "confine/keyed-hash.h"
 #include "run/preload.h"
 #include "source/named-dump.h"
@@ -21,6 +22,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -30,6 +32,7 @@ enum {
     TEND_MS = 1000,   /* between two tries, the leases are tended at this interval */
     SLOW_MS = 5000,   /* that failed attempts may take for the processes of one user, and each attempt */
     MANY_MS = 15000,  /* that failed attempts of one search may take for all users */
+    KEPT_MAX = 4096,  /* dumps that are kept until they are written */
 };
 
 /* The command line. */
@@ -90,11 +93,14 @@ typedef struct {
     Output *output;        /* opened before anything is switched on */
     GPtrArray *recordings; /* Recording, of running processes */
     GPtrArray *ended;      /* NamedDump, of processes that have ended */
+    RecordingRoom room;    /* for all dumps until they are written */
+    guint64 collected;     /* bytes of it that those have which are being written */
     GHashTable *tried;     /* "PID.START" -> number of attempts; TRIES: given up */
     GHashTable *slow;      /* user -> microseconds of failed attempts */
     gboolean has_user;     /* of all families */
     uid_t user;
     gboolean told;       /* that there are families of others */
+    gboolean told_room;  /* that there was no room for a dump */
     gint64 failed_us;    /* that failed attempts of this search have taken */
     gint64 tended_us;    /* monotonic time at which all recordings were tended, between attempts */
     guint64 duration_ms; /* G_MAXUINT64: until a signal */
@@ -138,6 +144,7 @@ session_clear(Session *session)
     g_clear_pointer(&session->output, output_free);
     g_clear_pointer(&session->path, g_free);
     g_clear_pointer(&session->label, g_free);
+    g_clear_pointer(&session->room.refusal, g_free);
     g_clear_error(&session->cause);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Session, session_clear)
@@ -277,6 +284,16 @@ member_ended(Session *session, Recording *recording, GError *cause)
     g_ptr_array_remove(session->recordings, recording);
 }
 
+static void
+tell_refusal(Session *session)
+{
+    if (session->room.refusal == NULL || session->told_room)
+        return;
+    session->told_room = TRUE;
+    session->partial = TRUE;
+    tell(session, "dumps are left out: %s", session->room.refusal);
+}
+
 /* Tends all recordings. FALSE: all have ended. */
 static gboolean
 tend_all(Session *session)
@@ -287,6 +304,7 @@ tend_all(Session *session)
         if (!recording_tend(recording, left_ms(session), &cause))
             member_ended(session, recording, cause);
     }
+    tell_refusal(session);
     return session->recordings->len > 0;
 }
 
@@ -305,6 +323,7 @@ add(Session *session, Target *target, GError **error)
     if (recording == NULL)
         return NULL;
     recording->content = arguments.symbolized ? CAPTURE_NAMES : CAPTURE_ADDRESSES;
+    recording->room = &session->room;
     g_ptr_array_add(session->recordings, recording);
     g_autofree char *notice = capture_notice(target);
     if (notice != NULL)
@@ -478,6 +497,15 @@ show_progress(Session *session)
                         session_ms(session) < 1000 ? "0 s" : passed, bounded ? " of " : "", bounded ? whole : "");
 }
 
+static guint64
+intermediate_bytes(const Session *session)
+{
+    guint64 bytes = 0;
+    for (guint i = 0; i < session->recordings->len; i++)
+        bytes += ((const Recording *)session->recordings->pdata[i])->kept_bytes;
+    return bytes;
+}
+
 /* The dumps of all running processes, and of those that have ended since the last dumps. */
 static GPtrArray *
 collect_dumps(Session *session, RecordingDump last)
@@ -487,7 +515,7 @@ collect_dumps(Session *session, RecordingDump last)
     for (guint i = session->recordings->len; i-- > 0;) {
         GError *cause = NULL;
         Recording *recording = session->recordings->pdata[i];
-        int dump = recording_dump(recording, last, &cause);
+        int dump = recording_take_dump(recording, last, &cause);
         empty = empty && (dump < 0 || recording_is_empty(dump));
         if (dump >= 0)
             g_ptr_array_add(dumps, named_dump_new(dump, recording->target));
@@ -496,6 +524,7 @@ collect_dumps(Session *session, RecordingDump last)
     }
     g_ptr_array_extend_and_steal(dumps, g_steal_pointer(&session->ended));
     session->ended = g_ptr_array_new_with_free_func((GDestroyNotify)named_dump_free);
+    session->collected = session->room.bytes - intermediate_bytes(session);
     if (dumps->len > 0 && empty && session->recordings->len > 0 && last == RECORDING_ENDS)
         explain_empty(session);
     return dumps;
@@ -518,8 +547,12 @@ static gboolean
 dump_all(Session *session, GError **error)
 {
     g_autoptr(GPtrArray) dumps = collect_dumps(session, RECORDING_GOES_ON);
-    return dumps->len == 0 ||
-           (name_dumps(session, dumps, RECORDING_GOES_ON, error) && write_dumps(session, dumps, error));
+    if (dumps->len > 0 &&
+        (!name_dumps(session, dumps, RECORDING_GOES_ON, error) || !write_dumps(session, dumps, error)))
+        return FALSE;
+    session->room.dumps -= dumps->len;
+    session->room.bytes -= session->collected;
+    return TRUE;
 }
 
 static gboolean
@@ -711,6 +744,15 @@ parse(Session *session, GError **error)
     return TRUE;
 }
 
+/* Half of the files that may be open, each process takes another one. */
+static guint
+most_dumps(void)
+{
+    struct rlimit files;
+    input_file_raise_limit();
+    return getrlimit(RLIMIT_NOFILE, &files) == 0 ? (guint)MIN(files.rlim_cur / 2, KEPT_MAX) : KEPT_MAX;
+}
+
 static void
 session_init(Session *session)
 {
@@ -720,6 +762,8 @@ session_init(Session *session)
     session->tried = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, NULL);
     session->slow = g_hash_table_new(NULL, NULL);
     session->start_us = g_get_monotonic_time();
+    session->room.bytes_most = target_output_limit();
+    session->room.dumps_most = most_dumps();
 }
 
 static int
@@ -785,7 +829,8 @@ const Command cmd_record = {
         "\n"
         "--sample sets the sampling period for this recording; the earlier period is restored at its end. With "
         "--children, TARGET selects all processes of that name, or the pid, and their descendants, including those "
-        "started meanwhile (a reload); their dumps are written to one file, which 'jescope report' adds up. Processes "
+        "started meanwhile (a reload); their dumps are written to one file, which 'jescope report' adds up; until "
+        "then they have at most --max-output together, and dumps beyond that are left out. Processes "
         "of the name must be of one user, as far as none of them has started the other; others that come are left out.",
     .examples = examples,
     .options = options,

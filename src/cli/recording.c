@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -129,6 +130,7 @@ recording_adopt(Target *target, const GPtrArray *parents)
         return NULL;
     *recording = *parent;
     recording->kept = -1;
+    recording->kept_bytes = 0;
     recording->next_keep_ms = recording_ms(parent) + KEEP_FIRST_MS;
     recording->start_time = hello.start_time;
     recording->owner = rights_lesser(target_user(target), target_files_user_of(target_pid(target)));
@@ -140,11 +142,75 @@ recording_adopt(Target *target, const GPtrArray *parents)
 }
 
 static void
-keep(Recording *recording, int dump, guint64 took_ms)
+drop_kept(Recording *recording)
 {
-    if (recording->kept >= 0)
-        close(recording->kept);
+    if (recording->kept < 0)
+        return;
+    close(recording->kept);
+    recording->kept = -1;
+    if (recording->room != NULL) {
+        recording->room->bytes -= recording->kept_bytes;
+        recording->room->dumps--;
+    }
+    recording->kept_bytes = 0;
+}
+
+/* It remains counted. */
+static int
+steal_kept(Recording *recording)
+{
+    const int dump = recording->kept;
+    recording->kept = -1;
+    recording->kept_bytes = 0;
+    return dump;
+}
+
+/* Why a dump of BYTES has no room in place of the kept one, to be freed; NULL: it has. */
+static char *
+room_refusal(const Recording *recording, guint64 bytes)
+{
+    const RecordingRoom *room = recording->room;
+    if (room == NULL)
+        return NULL;
+    if (recording->kept < 0 && room->dumps >= room->dumps_most)
+        return g_strdup_printf("%u dumps are kept, the most for this limit of open files (ulimit -n); write them "
+                               "earlier with --every",
+                               room->dumps);
+    if (room->bytes - recording->kept_bytes + bytes <= room->bytes_most)
+        return NULL;
+    g_autofree char *most = g_format_size_full(room->bytes_most, G_FORMAT_SIZE_IEC_UNITS);
+    return g_strdup_printf("with the dump of %s, the dumps of this recording would have more than %s together; raise "
+                           "the limit with --max-output, or write them earlier with --every",
+                           target_label(recording->target), most);
+}
+
+/* Takes over DUMP, also on failure: there is no room for it. */
+static gboolean
+replace_kept(Recording *recording, int dump, GError **error)
+{
+    struct stat st = {0};
+    fstat(dump, &st);
+    g_autofree char *refusal = room_refusal(recording, (guint64)st.st_size);
+    if (refusal != NULL) {
+        close(dump);
+        g_set_error_literal(error, TARGET_ERROR, OUTCOME_TOO_LARGE, refusal);
+        if (recording->room->refusal == NULL)
+            recording->room->refusal = g_steal_pointer(&refusal);
+        return FALSE;
+    }
+    drop_kept(recording);
     recording->kept = dump;
+    recording->kept_bytes = (guint64)st.st_size;
+    if (recording->room != NULL) {
+        recording->room->bytes += recording->kept_bytes;
+        recording->room->dumps++;
+    }
+    return TRUE;
+}
+
+static void
+plan_next_keep(Recording *recording, guint64 took_ms)
+{
     recording->kept_ms = recording_ms(recording);
     guint64 pause = MAX(MIN(recording->kept_ms, (guint64)KEEP_AT_LEAST_EVERY_MS), took_ms * KEEP_COST);
     recording->next_keep_ms = recording->kept_ms + pause;
@@ -159,8 +225,8 @@ keep_dump(Recording *recording, GError **error)
     /* A process of root's may have become another user's. */
     recording->owner = rights_lesser(recording->owner, target_files_user_of(target_pid(recording->target)));
     int dump = recording_dump(recording, RECORDING_GOES_ON, &cause);
-    if (dump >= 0) {
-        keep(recording, dump, recording_ms(recording) - before);
+    if (dump >= 0 && replace_kept(recording, dump, &cause)) {
+        plan_next_keep(recording, recording_ms(recording) - before);
         return TRUE;
     }
     recording->next_keep_ms = before * 2;
@@ -191,6 +257,13 @@ recording_dump(const Recording *recording, RecordingDump last, GError **error)
     return capture_dump(recording->target, recording->since_us != 0 ? &window : NULL, recording->content, error);
 }
 
+int
+recording_take_dump(Recording *recording, RecordingDump last, GError **error)
+{
+    const int dump = recording_dump(recording, last, error);
+    return dump >= 0 && replace_kept(recording, dump, error) ? steal_kept(recording) : -1;
+}
+
 /* Whether TARGET still has the samples: the end of a lease may have discarded them. */
 static gboolean
 has_samples(const Recording *recording)
@@ -205,14 +278,12 @@ int
 recording_salvage(Recording *recording, guint64 *after_ms)
 {
     guint64 now_ms = recording_ms(recording);
-    int dump = has_samples(recording) ? recording_dump(recording, RECORDING_ENDS, NULL) : -1;
+    int dump = has_samples(recording) ? recording_take_dump(recording, RECORDING_ENDS, NULL) : -1;
     *after_ms = dump >= 0 ? now_ms : recording->kept_ms;
-    if (dump < 0) {
-        dump = recording->kept;
-        recording->kept = -1;
-    } else if (changes_period(recording)) {
+    if (dump < 0)
+        return steal_kept(recording);
+    if (changes_period(recording))
         recording_end(recording, NULL);
-    }
     return dump;
 }
 
@@ -235,8 +306,7 @@ recording_free(Recording *recording)
 {
     if (recording == NULL)
         return;
-    if (recording->kept >= 0)
-        close(recording->kept);
+    drop_kept(recording);
     g_clear_pointer(&recording->target, target_free);
     g_free(recording);
 }

@@ -12,6 +12,14 @@ enum {
     RECORDING_PERIOD_AS_IT_IS = 64,
 };
 
+/* What the dumps that a command keeps until it writes them have together, and may have: a recorded process can leave
+ * any number of descendants, each with a dump. */
+typedef struct {
+    guint64 bytes, bytes_most;
+    guint dumps, dumps_most;
+    char *refusal; /* why there was no room for a dump, the first time; NULL: there was. Owned by the command */
+} RecordingRoom;
+
 typedef struct {
     Target *target;         /* owned */
     CaptureContent content; /* of its dumps; default: CAPTURE_ADDRESSES */
@@ -20,9 +28,11 @@ typedef struct {
     SamplerChoice choice;
     guint64 since_us;   /* start of sampling, since 1970; 0: it was on before */
     guint64 start_time; /* of the process, as Process.start_time; 0: unknown */
-    uid_t owner;     /* as target_files_user_of() and target_user(): the one with the fewest rights since the start; the
-                        target's own claims are ignored */
-    int kept;        /* the last intermediate dump; -1: none */
+    uid_t owner; /* as target_files_user_of() and target_user(): the one with the fewest rights since the start; the
+                    target's own claims are ignored */
+    RecordingRoom *room; /* for its dumps; borrowed. NULL: unlimited */
+    int kept;            /* the last intermediate dump; -1: none */
+    guint64 kept_bytes;
     guint64 kept_ms; /* the recorded time of that dump */
     guint64 next_keep_ms;
 } Recording;
@@ -50,8 +60,11 @@ typedef enum {
 /* Dumps the samples collected so far, like capture_dump(). */
 int recording_dump(const Recording *recording, RecordingDump last, GError **error);
 
-/* The result of a recording that has ended early: a dump if the target is running, else the last intermediate one; -1:
- * none. Owned by the caller; *after_ms is the recorded time. */
+/* The same of a dump for which there must be room, and which replaces the intermediate one. It remains counted. */
+int recording_take_dump(Recording *recording, RecordingDump last, GError **error);
+
+/* The result of a recording that has ended early: a dump if the target is running, else, or if there is no room for it,
+ * the last intermediate one; -1: none. Owned by the caller, it remains counted; *after_ms is the recorded time. */
 int recording_salvage(Recording *recording, guint64 *after_ms);
 
 /* Restores the earlier state and period. */

@@ -16,8 +16,9 @@
  * number of values would take far more memory than the text. */
 json_t *document_parse(const char *text, gsize length, GError **error);
 
-/* Approximately the bytes of memory that the values of a document will take, without their texts. */
-gsize document_weight(const char *text, gsize length);
+/* Sets *BYTES to approximately the memory that the values of a document will take, without their texts. FALSE: TEXT
+ * ends within a string, so that what follows it would be weighed as what it is not. */
+gboolean document_weigh(const char *text, gsize length, gsize *bytes);
 
 /* Reads all bytes of DESCRIPTOR, a file, and closes it; NUL-terminated, to be freed. NULL with OUTCOME_SYSTEM. *LENGTH
  * excludes the NUL. */

@@ -278,6 +278,28 @@ def test_children_across_a_reload(tmp_path):
         assert any("explains" in note for note in report["notes"])
 
 
+def test_dumps_that_are_kept_have_a_limit_together(tmp_path):
+    command = [JESCOPE, "run", "--sample=64KiB", "--", PYTHON, "-c", MASTER]
+    with started(command, env=environment(tmp_path, PYTHONMALLOC="malloc"), cwd=tmp_path) as master:
+        pid, *workers = map(int, master.stdout.readline().split())
+        wait_for(lambda: len(list((tmp_path / "agents").glob("*.sock"))) == 3, "three agents listen")
+        jescope(tmp_path, "dump", str(pid), "-o", "one.heap")
+        limit = (tmp_path / "one.heap").stat().st_size * 5 // 2
+        process = subprocess.Popen([JESCOPE, "record", "--children", f"--max-output={limit}", "-o", "all.heap", str(pid)], cwd=tmp_path,
+                                   env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=DEADLINE)
+        assert (process.returncode, stdout) == (3, "all.heap\n")
+        assert re.search(r"dumps are left out: with the dump of python3 \(\d+\), the dumps of this recording would have more than .* together; "
+                         "raise the limit with --max-output, or write them earlier with --every", line), line
+        assert "nothing of it is in the file" in stderr
+        assert limit * 2 // 5 < (tmp_path / "all.heap").stat().st_size <= limit
+        assert (tmp_path / "all.heap").read_text().count("heap_v2/65536\n") == 2
+        for worker in (pid, *workers):
+            wait_for(lambda worker=worker: not profiling(tmp_path, worker)["active"], "its state is as it was")
+
+
 def test_active_stays_active(tmp_path, python):
     jescope(tmp_path, "enable", python.pid)
     python.allocate(65536)
