@@ -45,6 +45,7 @@ struct Connection {
     char failure[CURL_ERROR_SIZE]; /* libcurl's message */
     int opened;                    /* the socket that no request has used yet, or -1 */
     Loopback loopback;
+    const char *remedy; /* if the listener there is refused */
     Arrival arrival;
     gint64 most, patience; /* microseconds for quick requests: at most, and left at the time RESTED */
     gint64 rested;
@@ -119,13 +120,20 @@ on_connected(void *user, char *address, char *own_address, int port, int own_por
     return CURL_PREREQFUNC_OK;
 }
 
-/* The same for a token that is sent unencrypted. */
+/* The same for what is sent unencrypted: a token, or a document with what its URL has of secrets. */
 static int
 on_connected_in_clear(void *user, char *address, char *own_address, int port, int own_port)
 {
     Connection *connection = user;
     return loopback_may_have(&connection->loopback, address, port, own_address, own_port) ? CURL_PREREQFUNC_OK
                                                                                           : CURL_PREREQFUNC_ABORT;
+}
+
+static void
+check_listener(Connection *connection)
+{
+    curl_library.curl_easy_setopt(connection->curl, CURLOPT_PREREQFUNCTION, on_connected_in_clear);
+    curl_library.curl_easy_setopt(connection->curl, CURLOPT_PREREQDATA, connection);
 }
 
 static void
@@ -152,10 +160,8 @@ set_up(Connection *connection, const ClientUrl *url, const ClientAccess *access)
         curl_library.curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, on_connected);
         curl_library.curl_easy_setopt(curl, CURLOPT_PREREQDATA, connection);
     }
-    if (url->socket == NULL && access->token_file != NULL && g_str_has_prefix(url->base, "http:")) {
-        curl_library.curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, on_connected_in_clear);
-        curl_library.curl_easy_setopt(curl, CURLOPT_PREREQDATA, connection);
-    }
+    if (url->socket == NULL && access->token_file != NULL && g_str_has_prefix(url->base, "http:"))
+        check_listener(connection);
     if (access->ca_file != NULL) {
         curl_library.curl_easy_setopt(curl, CURLOPT_CAINFO, access->ca_file);
         /* Otherwise libcurl also trusts the system's directory of certificates. */
@@ -177,6 +183,7 @@ connection_new(const ClientUrl *url, const ClientAccess *access, GError **error)
     connection->curl = curl_library.curl_easy_init();
     connection->opened = -1;
     connection->loopback.named = LOOPBACK_ANY_SYSTEM_USER;
+    connection->remedy = "use its unix socket, or https";
     connection_limit_time(connection, CONNECTION_PATIENCE_MS);
     if (access->token_file != NULL && !add_token(connection, url, access->token_file, error))
         return NULL;
@@ -230,8 +237,7 @@ set_not_arrived(const Connection *connection, const ExchangeRequest *request, CU
                     "the certificate of %s cannot be verified: %s; give the CA's certificate with --ca-file",
                     connection->server, why);
     else if (connection->loopback.is_refused) {
-        g_autofree char *refusal =
-            loopback_refusal(&connection->loopback, connection->server, "use its unix socket, or https");
+        g_autofree char *refusal = loopback_refusal(&connection->loopback, connection->server, connection->remedy);
         g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION, "%s", refusal);
     } else if (code == CURLE_ABORTED_BY_CALLBACK)
         g_set_error(
@@ -531,7 +537,7 @@ server_of(GUri *url)
 }
 
 long
-connection_post_json(const char *url, const char *json, guint deadline_ms, GError **error)
+connection_post_json(const char *url, uid_t server_user, const char *json, guint deadline_ms, GError **error)
 {
     g_autoptr(GUri) parts = g_uri_parse(url, G_URI_FLAGS_NONE, error);
     g_autofree char *server = parts != NULL ? server_of(parts) : NULL;
@@ -543,6 +549,10 @@ connection_post_json(const char *url, const char *json, guint deadline_ms, GErro
     long status = 0;
     if (connection == NULL)
         return 0;
+    connection->loopback.named = server_user;
+    connection->remedy = "if this user runs the receiver, add server-user=NAME behind the URL";
+    if (g_ascii_strcasecmp(g_uri_get_scheme(parts), "https") != 0)
+        check_listener(connection);
     begin_request(connection);
     connection->arrival.limit = ERROR_MAX;
     connection->headers = curl_library.curl_slist_append(connection->headers, "Content-Type: application/json");

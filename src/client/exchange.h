@@ -9,6 +9,7 @@
 #ifndef JESCOPE_CLIENT_EXCHANGE_H
 #define JESCOPE_CLIENT_EXCHANGE_H
 
+#include "client/loopback.h"
 #include "client/url.h"
 
 typedef struct Connection Connection;
@@ -60,9 +61,10 @@ typedef struct {
 long connection_follow(Connection *connection, const char *path, guint silence_ms, const ExchangeStream *stream);
 
 /*
- * Sends a JSON document to URL, which need not be a jescope server: as above, redirects are not followed. Only the
- * status of the response is used, which is returned; 0 with TARGET_ERROR: there was none within DEADLINE_MS.
+ * Sends a JSON document to URL, which need not be a jescope server: as above, redirects are not followed. It is not
+ * sent unencrypted to a loopback address where another user listens than SERVER_USER (Loopback.named). Only the status
+ * of the response is used, which is returned; 0 with TARGET_ERROR: there was none within DEADLINE_MS.
  */
-long connection_post_json(const char *url, const char *json, guint deadline_ms, GError **error);
+long connection_post_json(const char *url, uid_t server_user, const char *json, guint deadline_ms, GError **error);
 
 #endif

@@ -19,6 +19,22 @@ is_trusted(const Loopback *loopback, uid_t uid)
     return loopback->named == LOOPBACK_ANY_SYSTEM_USER && (uid == geteuid() || uid < SYSTEM_USERS);
 }
 
+gboolean
+loopback_parse_user(const char *text, uid_t *user)
+{
+    struct passwd entry, *found = NULL;
+    char buffer[4096];
+    guint64 number;
+    if (g_ascii_string_to_unsigned(text, 10, 0, G_MAXUINT32 - 1, &number, NULL)) {
+        *user = (uid_t)number;
+        return TRUE;
+    }
+    if (getpwnam_r(text, &entry, buffer, sizeof(buffer), &found) != 0 || found == NULL)
+        return FALSE;
+    *user = found->pw_uid;
+    return TRUE;
+}
+
 static gboolean
 refuse(Loopback *loopback, uid_t stranger)
 {

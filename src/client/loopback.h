@@ -28,4 +28,7 @@ gboolean loopback_may_have(Loopback *loopback, const char *address, int port, co
 /* Describes a refusal; to be freed. REMEDY: what to do if the server is right. */
 char *loopback_refusal(const Loopback *loopback, const char *server, const char *remedy);
 
+/* Sets *USER, for Loopback.named, to the user that TEXT names, by name or number. FALSE: there is none. */
+gboolean loopback_parse_user(const char *text, uid_t *user);
+
 #endif

@@ -8,7 +8,6 @@
 #include "text/printable.h"
 
 #include <gio/gio.h>
-#include <pwd.h>
 #include <string.h>
 
 #define SINK(name) extern const ExportSink name##_sink;
@@ -87,25 +86,13 @@ set_directory(Destination *destination, GUri *uri, GError **error)
 
 static const char server_user[] = "server-user";
 
-/* A name or a number. */
 static gboolean
 set_server_user(Destination *destination, GError **error)
 {
     const char *value = destination_setting(destination, server_user, NULL);
-    struct passwd entry, *found = NULL;
-    char text[4096];
-    guint64 number;
     destination->server_user = LOOPBACK_ANY_SYSTEM_USER;
-    if (value == NULL)
-        return TRUE;
-    if (g_ascii_string_to_unsigned(value, 10, 0, G_MAXUINT32 - 1, &number, NULL)) {
-        destination->server_user = (uid_t)number;
-        return TRUE;
-    }
-    if (getpwnam_r(value, &entry, text, sizeof(text), &found) != 0 || found == NULL)
-        return refuse(destination->text, error, "server-user: no such user");
-    destination->server_user = found->pw_uid;
-    return TRUE;
+    return value == NULL || loopback_parse_user(value, &destination->server_user) ||
+           refuse(destination->text, error, "server-user: no such user");
 }
 
 static gboolean

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rules/action.h"
 
+#include "client/loopback.h"
 #include "export/destination.h"
 #include "routes/values.h"
 
@@ -117,29 +118,53 @@ parse_push(const char *words, RuleAction *action, char **why)
 }
 
 static gboolean
+is_http(const char *url)
+{
+    g_autoptr(GUri) uri = g_uri_parse(url, G_URI_FLAGS_NONE, NULL);
+    if (uri == NULL || g_uri_get_host(uri) == NULL || g_uri_get_host(uri)[0] == '\0')
+        return FALSE;
+    return strcmp(g_uri_get_scheme(uri), "https") == 0 || strcmp(g_uri_get_scheme(uri), "http") == 0;
+}
+
+/* WORDS: the URL, and server-user=NAME if another user than the system's may listen on a loopback address. */
+static gboolean
+parse_receiver(const char *words, const char *example, RuleAction *action, char **why)
+{
+    static const char option[] = "server-user=";
+    g_auto(GStrv) given = g_strsplit_set(words, " \t", -1);
+    const char *user = NULL;
+    gboolean sound = given[0] != NULL && is_http(given[0]);
+    action->server_user = LOOPBACK_ANY_SYSTEM_USER;
+    for (guint i = 1; sound && given[i] != NULL; i++) {
+        if (given[i][0] == '\0')
+            continue;
+        sound = user == NULL && g_str_has_prefix(given[i], option);
+        user = given[i] + strlen(option);
+    }
+    if (!sound) {
+        *why = g_strdup_printf("'%s' is not a URL; write '%s'", words, example);
+        return FALSE;
+    }
+    if (user != NULL && !loopback_parse_user(user, &action->server_user)) {
+        *why = g_strdup_printf("server-user: there is no user '%s'", user);
+        return FALSE;
+    }
+    action->url = g_steal_pointer(&given[0]);
+    return TRUE;
+}
+
+static gboolean
 parse_post(const char *words, RuleAction *action, char **why)
 {
-    g_autoptr(GError) error = NULL;
-    g_autoptr(GUri) uri = g_uri_parse(words, G_URI_FLAGS_NONE, &error);
-    gboolean http =
-        uri != NULL && (strcmp(g_uri_get_scheme(uri), "https") == 0 || strcmp(g_uri_get_scheme(uri), "http") == 0);
-    if (http && strpbrk(words, " \t") == NULL && g_uri_get_host(uri) != NULL && g_uri_get_host(uri)[0] != '\0') {
-        action->url = g_strdup(words);
-        return TRUE;
-    }
-    *why = g_strdup_printf("'%s' is not a URL; write 'post https://alerts.example/jescope'", words);
-    return FALSE;
+    return parse_receiver(words, "post https://alerts.example/jescope", action, why);
 }
 
 /* A collector's address without a path gets the default path for logs. */
 static gboolean
 parse_otlp(const char *words, RuleAction *action, char **why)
 {
-    if (!parse_post(words, action, why)) {
-        g_free(*why);
-        *why = g_strdup_printf("'%s' is not a URL; write 'otlp http://localhost:4318'", words);
+    if (!parse_receiver(words, "otlp http://localhost:4318", action, why))
         return FALSE;
-    }
     g_autoptr(GUri) uri = g_uri_parse(action->url, G_URI_FLAGS_NONE, NULL);
     const char *path = g_uri_get_path(uri);
     const gboolean bare = g_uri_get_query(uri) == NULL && g_uri_get_fragment(uri) == NULL;

@@ -65,6 +65,7 @@ typedef struct {
     gint64 amount;
     char **argv;
     char *url;
+    uid_t server_user; /* of RULE_POST and RULE_OTLP: as Loopback.named */
     char *path;
 } RuleAction;
 

@@ -488,6 +488,7 @@ typedef struct {
     guint number;     /* RuleWork.number */
     char *server;     /* that the URL names */
     char *url, *body;
+    uid_t server_user; /* of the action */
     gint64 limit_us;
     char *failure;
 } Post;
@@ -558,7 +559,8 @@ try_post(Post *post, gint64 end_us)
 {
     g_autoptr(GError) error = NULL;
     gint64 left_ms = (end_us - g_get_monotonic_time()) / 1000;
-    long status = connection_post_json(post->url, post->body, (guint)CLAMP(left_ms, 1, POST_DEADLINE_S * 1000), &error);
+    long status = connection_post_json(post->url, post->server_user, post->body,
+                                       (guint)CLAMP(left_ms, 1, POST_DEADLINE_S * 1000), &error);
     g_clear_pointer(&post->failure, g_free);
     if (status >= 200 && status < 300)
         return TRUE;
@@ -616,6 +618,7 @@ post_body(RuleWork *work, const RuleAction *action, char *body)
                    .number = work->number,
                    .server = server_of(action->url),
                    .url = g_strdup(action->url),
+                   .server_user = action->server_user,
                    .body = body,
                    .limit_us = work->rule->time_limit_us};
     if (works->posts == NULL)

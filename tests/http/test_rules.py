@@ -24,6 +24,7 @@ from leaker import leaker
 from programs import profiled  # noqa: F401
 from sanitized import SANITIZED
 from services import DEADLINE, JESCOPE, children, environment, fill, small_disk, started, wait_for
+from strangers import STRANGER, stranger
 from test_documents import documented, flat
 
 SCRIPT = """#!/bin/sh
@@ -243,6 +244,19 @@ def test_web_hooks(ruled, hook):
     assert "status 404" in missing["failure"] and len(hook.seen["missing"]) == 1
     assert "status 302; redirects are not followed" in redirect["failure"] and "redirect-followed" not in hook.seen
     assert "cannot connect" in nobody["failure"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user's process needs root")
+def test_a_user_who_listens_where_the_web_hook_did(ruled, hook):
+    """Any user may have the port while the receiver does not run; the URL has a secret, and the document another user's figures."""
+    with stranger() as (port, said):
+        url = f"http://alert:secret@127.0.0.1:{port}"
+        ruled.add("strangers", f"post {url}/hook", f"otlp {url}", f"post {url}/known server-user={STRANGER}", f"post {hook.url}/ok/strangers")
+        post, otlp, known = posted(hook, "strangers")["actions"]
+        for action in (post, otlp):
+            assert f"the listener belongs to user {STRANGER}" in action["failure"] and "add server-user=NAME behind the URL" in action["failure"]
+            assert "secret" not in action["failure"]
+        assert known["done"] and said.readline().startswith("/known Basic ")
 
 
 def test_log_record_and_syslog(ruled, hook):

@@ -20,6 +20,7 @@ import urllib.request
 import pytest
 import receivers
 from services import DEADLINE, PYTHON, started, where_the_system_trusts
+from strangers import STRANGER, stranger
 
 JESCOPE = pathlib.Path(os.environ["JESCOPE_BUILD"]) / "src" / "cli" / "jescope"
 DUMPS = pathlib.Path(os.environ["JESCOPE_SOURCE"]) / "tests" / "data" / "profile"
@@ -376,35 +377,18 @@ def test_redirect(push, receiver, tmp_path):
     assert len(waiting(push.queue)) == 1
 
 
-LISTENER = """import http.server, sys
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_PUT(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(200); self.send_header("Content-Length", "0"); self.end_headers()
-        print(self.headers["Authorization"], flush=True)
-    def log_message(self, *_): pass
-server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-print(server.server_port, flush=True)
-server.serve_forever()"""
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user's process needs root")
 def test_a_user_who_listens_where_the_receiver_did(push, tmp_path):
     """Any user may have the port while the receiver is restarted."""
-    stranger = 23456
     token = secret(tmp_path / "token", "abc123\n")
-    with subprocess.Popen(["/usr/bin/python3", "-c", LISTENER], user=stranger, group=stranger, extra_groups=[], stdout=subprocess.PIPE,
-                          text=True) as listener:
-        try:
-            url = f"put+http://127.0.0.1:{int(listener.stdout.readline())}"
-            done = push(url, f"--token-file={token}", "--for=100ms", status=3)
-            assert f"nothing was sent to {url[4:]}: the listener belongs to user {stranger}" in done.stderr
-            assert f"add server-user={stranger} to the URL" in done.stderr
-            push(f"{url}?server-user={stranger}", f"--token-file={token}")
-            assert listener.stdout.readline() == "Bearer abc123\n"
-            assert "no such user" in push(f"{url}?server-user=no-such", status=2).stderr
-        finally:
-            listener.kill()
+    with stranger() as (port, said):
+        url = f"put+http://127.0.0.1:{port}"
+        done = push(url, f"--token-file={token}", "--for=100ms", status=3)
+        assert f"nothing was sent to {url[4:]}: the listener belongs to user {STRANGER}" in done.stderr
+        assert f"add server-user={STRANGER} to the URL" in done.stderr
+        push(f"{url}?server-user={STRANGER}", f"--token-file={token}")
+        assert said.readline().endswith(" Bearer abc123\n")
+        assert "no such user" in push(f"{url}?server-user=no-such", status=2).stderr
 
 
 def test_queue_of_others(push, tmp_path):

@@ -247,7 +247,8 @@ test_a_web_hook_that_does_not_end_is_given_up(void)
 {
     g_autoptr(GError) error = NULL;
     begin_endless();
-    g_assert_cmpint(connection_post_json("http://127.0.0.1:9/hook", "{}", BRIEF_MS, &error), ==, 0);
+    g_assert_cmpint(connection_post_json("http://127.0.0.1:9/hook", LOOPBACK_ANY_SYSTEM_USER, "{}", BRIEF_MS, &error),
+                    ==, 0);
     g_assert_error(error, TARGET_ERROR, OUTCOME_SILENT);
     end_endless(0);
 }

@@ -72,7 +72,7 @@ test_web_hook(void)
     GThread *thread = g_thread_new("server", answer, listener);
     g_autofree char *url =
         g_strdup_printf("http://127.0.0.1:%u/", g_inet_socket_address_get_port(G_INET_SOCKET_ADDRESS(at)));
-    g_assert_cmpint(connection_post_json(url, "{}", 10000, &error), ==, 201);
+    g_assert_cmpint(connection_post_json(url, LOOPBACK_ANY_SYSTEM_USER, "{}", 10000, &error), ==, 201);
     g_assert_no_error(error);
     g_thread_join(thread);
 }

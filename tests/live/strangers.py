@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server of another user on a loopback address, as any user may have one where the receiver that is meant does not run."""
+
+import contextlib
+import subprocess
+
+STRANGER = 23456
+
+LISTENER = """import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_PUT(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200); self.send_header("Content-Length", "0"); self.end_headers()
+        print(self.path, self.headers["Authorization"], flush=True)
+    do_POST = do_PUT
+    def log_message(self, *_): pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()"""
+
+
+@contextlib.contextmanager
+def stranger():
+    """Its port, and its output: the path and the authorization of each request."""
+    with subprocess.Popen(["/usr/bin/python3", "-c", LISTENER], user=STRANGER, group=STRANGER, extra_groups=[], stdout=subprocess.PIPE,
+                          text=True) as listener:
+        try:
+            yield int(listener.stdout.readline()), listener.stdout
+        finally:
+            listener.kill()
