@@ -107,8 +107,8 @@ typedef struct {
     guint64 every_ms;    /* 0: one dump at the end */
     unsigned lg;
     SamplerChoice choice;
-    gboolean attached; /* by this command */
-    guint dumps;       /* written */
+    char *attached; /* the process in which this command loaded the agent, as process_operand(); NULL: none */
+    guint dumps;    /* written */
     gint64 start_us;
     gboolean begun; /* the duration counts from START_US on */
     guint64 followed_ms;
@@ -144,6 +144,7 @@ session_clear(Session *session)
     g_clear_pointer(&session->output, output_free);
     g_clear_pointer(&session->path, g_free);
     g_clear_pointer(&session->label, g_free);
+    g_clear_pointer(&session->attached, g_free);
     g_clear_pointer(&session->room.refusal, g_free);
     g_clear_error(&session->cause);
 }
@@ -687,15 +688,17 @@ open_target(Session *session, GError **error)
     if (target != NULL || agent == NULL)
         return target;
     target = target_attach(session->name, agent, TARGET_ATTACH_PLAIN, error);
-    session->attached = target != NULL;
+    if (target != NULL)
+        session->attached = process_operand(target_process(target));
     return target;
 }
 
-/* Reverts open_target(), after the state before the recording was restored. */
+/* Reverts open_target(), after the state before the recording was restored. Meanwhile the name may be another's. */
 static gboolean
 detach(const Session *session, GError **error)
 {
-    g_autoptr(Target) target = session->attached ? target_open_via(session->name, TARGET_VIA_AGENT, NULL) : NULL;
+    g_autoptr(Target) target =
+        session->attached != NULL ? target_open_via(session->attached, TARGET_VIA_AGENT, NULL) : NULL;
     return target == NULL || target_leave(target, error);
 }
 

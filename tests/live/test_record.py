@@ -300,6 +300,38 @@ def test_dumps_that_are_kept_have_a_limit_together(tmp_path):
             wait_for(lambda worker=worker: not profiling(tmp_path, worker)["active"], "its state is as it was")
 
 
+RENAMED = """
+import ctypes, os, sys
+def rename(name): ctypes.CDLL(None).prctl(15, name, 0, 0, 0)
+rename(b"paysvc")
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+kept = [bytes(65536) for _ in range(1000)]
+rename(b"renamed")
+print("renamed", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_agent_is_taken_away_where_it_was_brought(tmp_path):
+    """Another process may have the name meanwhile, with an agent of its own."""
+    plain = environment(tmp_path, LD_PRELOAD="libjemalloc.so.2", MALLOC_CONF="prof:true,prof_active:false", PYTHONMALLOC="malloc")
+    with started([PYTHON, "-c", RENAMED], env=plain, cwd=tmp_path) as first:
+        assert int(first.stdout.readline()) == first.pid
+        process = subprocess.Popen([JESCOPE, "record", "--attach", "-o", "out.heap", "paysvc"], cwd=tmp_path, env=environment(tmp_path),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: profiling(tmp_path, first.pid)["active"], "the recording has begun")
+        print("rename", file=first.stdin, flush=True)
+        assert first.stdout.readline() == "renamed\n"
+        with started([JESCOPE, "run", "--", PYTHON, "-c", RENAMED], env=environment(tmp_path, PYTHONMALLOC="malloc"), cwd=tmp_path) as second:
+            other = int(second.stdout.readline())
+            jescope(tmp_path, "enable", other)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(DEADLINE) == 0, process.stderr.read()
+            assert profiling(tmp_path, other)["active"], "the agent of the other process is there"
+        wait_for(lambda: not list((tmp_path / "agents").glob(f"{first.pid}.*")), "the agent of the recorded one is not")
+
+
 def test_active_stays_active(tmp_path, python):
     jescope(tmp_path, "enable", python.pid)
     python.allocate(65536)
