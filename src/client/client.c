@@ -388,6 +388,7 @@ open_at(const ClientUrl *url, const ClientAccess *access, GError **error)
     target->own_pid = hello.pid;
     g_free(target->label);
     target->label = g_strdup_printf("%s (%d) of %s", hello.name, (int)hello.pid, url->server);
+    target->note = connection_note(self->connection);
     return target;
 }
 

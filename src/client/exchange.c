@@ -110,8 +110,12 @@ on_connected(void *user, char *address, char *own_address, int port, int own_por
     socklen_t size = sizeof(server);
     const int fd = connection->opened;
     connection->opened = -1;
-    if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size) != 0 || server.uid == 0 ||
-        server.uid == geteuid())
+    if (fd < 0) /* a socket that was looked at is used again */
+        return CURL_PREREQFUNC_OK;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size) != 0 ||
+        (!connection->loopback.is_only_noted && !loopback_user_may_have(&connection->loopback, server.uid)))
+        return CURL_PREREQFUNC_ABORT;
+    if (server.uid == 0 || server.uid == geteuid())
         return CURL_PREREQFUNC_OK;
     Relay *relay = relay_insert(fd, server.uid);
     if (relay == NULL)
@@ -160,7 +164,8 @@ set_up(Connection *connection, const ClientUrl *url, const ClientAccess *access)
         curl_library.curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, on_connected);
         curl_library.curl_easy_setopt(curl, CURLOPT_PREREQDATA, connection);
     }
-    if (url->socket == NULL && access->token_file != NULL && g_str_has_prefix(url->base, "http:"))
+    connection->loopback.is_only_noted = access->token_file == NULL;
+    if (url->socket == NULL && g_str_has_prefix(url->base, "http:"))
         check_listener(connection);
     if (access->ca_file != NULL) {
         curl_library.curl_easy_setopt(curl, CURLOPT_CAINFO, access->ca_file);
@@ -183,12 +188,19 @@ connection_new(const ClientUrl *url, const ClientAccess *access, GError **error)
     connection->curl = curl_library.curl_easy_init();
     connection->opened = -1;
     connection->loopback.named = LOOPBACK_ANY_SYSTEM_USER;
-    connection->remedy = "use its unix socket, or https";
+    connection->remedy = url->socket != NULL ? "without a token, which its unix socket does not need, it may be asked"
+                                             : "use its unix socket, or https";
     connection_limit_time(connection, CONNECTION_PATIENCE_MS);
     if (access->token_file != NULL && !add_token(connection, url, access->token_file, error))
         return NULL;
     set_up(connection, url, access);
     return g_steal_pointer(&connection);
+}
+
+char *
+connection_note(const Connection *connection)
+{
+    return loopback_note(&connection->loopback, connection->server);
 }
 
 void
@@ -550,6 +562,7 @@ connection_post_json(const char *url, uid_t server_user, const char *json, guint
     if (connection == NULL)
         return 0;
     connection->loopback.named = server_user;
+    connection->loopback.is_only_noted = FALSE;
     connection->remedy = "if this user runs the receiver, add server-user=NAME behind the URL";
     if (g_ascii_strcasecmp(g_uri_get_scheme(parts), "https") != 0)
         check_listener(connection);

@@ -36,6 +36,10 @@ Connection *connection_new(const ClientUrl *url, const ClientAccess *access, GEr
 void connection_free(Connection *connection);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Connection, connection_free)
 
+/* A sentence that says whose server it is if that is another user on a loopback address, who may have the port while
+ * the server that is meant does not run; to be freed, NULL: none. Known after a request. */
+char *connection_note(const Connection *connection);
+
 /* Sets another allowance for quick requests. For tests. */
 void connection_limit_time(Connection *connection, guint milliseconds);
 

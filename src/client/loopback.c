@@ -35,12 +35,20 @@ loopback_parse_user(const char *text, uid_t *user)
     return TRUE;
 }
 
+/* FALSE if it is refused. */
 static gboolean
-refuse(Loopback *loopback, uid_t stranger)
+note_stranger(Loopback *loopback, uid_t stranger)
 {
-    loopback->is_refused = TRUE;
+    loopback->is_strange = TRUE;
+    loopback->is_refused = !loopback->is_only_noted;
     loopback->stranger = stranger;
-    return FALSE;
+    return loopback->is_only_noted;
+}
+
+gboolean
+loopback_user_may_have(Loopback *loopback, uid_t server)
+{
+    return is_trusted(loopback, server) || note_stranger(loopback, server);
 }
 
 gboolean
@@ -53,23 +61,37 @@ loopback_may_have(Loopback *loopback, const char *address, int port, const char 
     const gboolean listens = peer_user_find_listener(&ends, &listener);
     const gboolean is_accepted = peer_user_find_between(&ends, &peer);
     if (listens && !is_trusted(loopback, listener))
-        return refuse(loopback, listener);
+        return note_stranger(loopback, listener);
     /* A process that root's listener has handed the connection to; or one whose listener another user has replaced in
      * between. */
     if (is_accepted && !is_trusted(loopback, peer) && !(listens && (peer == listener || peer == NOBODY)))
-        return refuse(loopback, peer);
+        return note_stranger(loopback, peer);
     return TRUE;
+}
+
+/* "alice (1000)" */
+static char *
+describe_stranger(const Loopback *loopback)
+{
+    struct passwd entry, *found = NULL;
+    char text[4096];
+    if (getpwuid_r(loopback->stranger, &entry, text, sizeof(text), &found) != 0 || found == NULL)
+        return g_strdup_printf("%u", (unsigned)loopback->stranger);
+    return g_strdup_printf("%s (%u)", found->pw_name, (unsigned)loopback->stranger);
 }
 
 char *
 loopback_refusal(const Loopback *loopback, const char *server, const char *remedy)
 {
-    struct passwd entry, *found = NULL;
-    char text[4096];
-    if (getpwuid_r(loopback->stranger, &entry, text, sizeof(text), &found) != 0)
-        found = NULL;
-    return g_strdup_printf("nothing was sent to %s: the listener belongs to user %s%s%u%s, who may not be trusted with "
-                           "it; %s",
-                           server, found != NULL ? found->pw_name : "", found != NULL ? " (" : "",
-                           (unsigned)loopback->stranger, found != NULL ? ")" : "", remedy);
+    g_autofree char *user = describe_stranger(loopback);
+    return g_strdup_printf("nothing was sent to %s: the listener belongs to user %s, who may not be trusted with it; "
+                           "%s",
+                           server, user, remedy);
+}
+
+char *
+loopback_note(const Loopback *loopback, const char *server)
+{
+    g_autofree char *user = loopback->is_strange ? describe_stranger(loopback) : NULL;
+    return user != NULL ? g_strdup_printf("%s is a server of user %s", server, user) : NULL;
 }

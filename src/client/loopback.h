@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a server on a loopback address is one that may have a token or a profile unencrypted. Any user may listen on
+ * Whether a server on this machine is one that may have a token or a profile unencrypted. Any user may listen on
  * a port above 1023 while the server that a URL means is not running, so the address alone does not tell.
  */
 #ifndef JESCOPE_CLIENT_LOOPBACK_H
@@ -15,15 +15,23 @@
 typedef struct {
     uid_t named; /* the only user besides root who may listen; LOOPBACK_ANY_SYSTEM_USER: the caller's own, or one of
                     the system's (below 1000) */
-    gboolean is_refused;
-    uid_t stranger; /* the user who was refused */
+    gboolean is_only_noted; /* a user who may not be trusted is not refused: nothing is sent that he may not have */
+    gboolean is_strange;    /* it is such a user... */
+    gboolean is_refused;    /* ...who was refused */
+    uid_t stranger;
 } Loopback;
 
 /* Whether the server at ADDRESS and PORT, connected with OWN_ADDRESS and OWN_PORT, may be sent a request: it is not on
  * a loopback address, or its user may be trusted. If no
- * process of this network namespace listens, root has redirected the connection. Otherwise sets is_refused and
- * stranger. */
+ * process of this network namespace listens, root has redirected the connection. Otherwise sets is_strange, is_refused
+ * and stranger, and returns is_only_noted. */
 gboolean loopback_may_have(Loopback *loopback, const char *address, int port, const char *own_address, int own_port);
+
+/* The same for a server on a unix socket, of a known user. */
+gboolean loopback_user_may_have(Loopback *loopback, uid_t server);
+
+/* Whose server it is if it is_strange, to be freed; else NULL. */
+char *loopback_note(const Loopback *loopback, const char *server);
 
 /* Describes a refusal; to be freed. REMEDY: what to do if the server is right. */
 char *loopback_refusal(const Loopback *loopback, const char *server, const char *remedy);

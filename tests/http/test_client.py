@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -18,6 +19,7 @@ import pytest
 import wire
 from endpoint import is_active, is_whole_dump, make_certificate, serve, set_active
 from services import DEADLINE, JESCOPE, PYTHON, environment, free_port, jescope, service, started, status, wait_for, where_the_system_trusts
+from strangers import STRANGER, as_stranger
 
 READ = "read-0123456789abcdef"
 CONTROL = "control-0123456789abcdef"
@@ -374,6 +376,21 @@ def test_a_token_is_not_sent_in_clear(scratch, reader):
     assert "unencrypted" in refused(scratch, "status", "--token-file", reader, "http://192.0.2.1:7469")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user's server needs root")
+def test_a_token_is_not_sent_to_a_socket_of_another_user(scratch, reader, tmp_path):
+    """As on a loopback address; that user's server gives what it has to give without a token."""
+    path = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.settimeout(DEADLINE)
+        listener.bind(str(path))
+        with as_stranger():
+            listener.listen()
+        said = refused(scratch, "status", "--token-file", reader, "http+unix://" + str(path).replace("/", "%2F"))
+        assert f"the listener belongs to user {STRANGER}" in said and "without a token" in said
+        with listener.accept()[0] as connection:
+            assert connection.recv(4096) == b""
+
+
 # ---- servers that mean no good ----
 
 LIST = json.dumps({"targets": [{"id": "1", "name": "x\x1b[31m"}]}).encode()
@@ -497,6 +514,18 @@ def test_hostile_answers(scratch, kind):
     with hostile([("/", function)]) as base:
         said = refused(scratch, "status", base)
         assert why in said and "\x1b" not in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user's server needs root")
+def test_a_server_of_another_user_is_told(scratch):
+    """Any user may have the port while the server that is meant does not run."""
+    answers = [("/api/v1/targets/1", answer(STATUS)), ("/", answer(LIST))]
+    for user in (contextlib.nullcontext, as_stranger):
+        with contextlib.ExitStack() as stack:
+            with user():
+                base = stack.enter_context(hostile(answers))
+            said = jescope(scratch, "status", base, check=False).stderr
+            assert (f"{base} is a server of user {STRANGER}\n" in said) == (user is as_stranger), said
 
 
 def test_hostile_rules(scratch):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of another user on a loopback address, as any user may have one where the receiver that is meant does not run."""
+"""Servers of another user, as any user may have one where the receiver that is meant does not run."""
 
 import contextlib
+import os
 import subprocess
 
 STRANGER = 23456
@@ -28,3 +29,13 @@ def stranger():
             yield int(listener.stdout.readline()), listener.stdout
         finally:
             listener.kill()
+
+
+@contextlib.contextmanager
+def as_stranger():
+    """What this process creates meanwhile, as a socket, is the stranger's."""
+    os.seteuid(STRANGER)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
