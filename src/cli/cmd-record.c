@@ -6,12 +6,12 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/recording.h"
+#include "cli/renewing.h"
 #include "cli/sampling.h"
 #include "cli/size.h"
 #include "cli/via.h"
 #include "client/client.h"
 #include "confine/account.h"
-#include "confine/aside.h"
 #include "confine/input-file.h"
 #include "confine/keyed-hash.h"
 #include "run/preload.h"
@@ -27,12 +27,15 @@
 
 enum {
     TICK_MS = 200,
-    FOLLOW_MS = 1000, /* interval of searching for new processes */
-    TRIES = 5,        /* attempts to reach a process that has just been started */
-    TEND_MS = 1000,   /* between two tries, the leases are tended at this interval */
-    SLOW_MS = 5000,   /* that failed attempts may take for the processes of one user, and each attempt */
-    MANY_MS = 15000,  /* that failed attempts of one search may take for all users */
-    KEPT_MAX = 4096,  /* dumps that are kept until they are written */
+    FOLLOW_MS = 1000,  /* interval of searching for new processes */
+    TRIES = 5,         /* attempts to reach a process that has just been started */
+    TEND_MS = 10000,   /* that intermediate dumps of one user's processes may take at a time */
+    DUMPS_MS = 120000, /* that the last dumps of one user's processes may take */
+    END_MS = 10000,    /* that one user's processes may take to restore their state, as a lease does by itself */
+    SLOW_MS = 5000,    /* that failed attempts may take for the processes of one user, and each attempt */
+    LATE_MS = 1000,    /* an attempt that succeeds takes less, but on a busy machine */
+    MANY_MS = 15000,   /* that attempts of one search that fail or are late may take for all users */
+    KEPT_MAX = 4096,   /* dumps that are kept until they are written */
 };
 
 /* The command line. */
@@ -92,17 +95,18 @@ typedef struct {
     char *path;            /* of the file, or of the first of several files */
     Output *output;        /* opened before anything is switched on */
     GPtrArray *recordings; /* Recording, of running processes */
+    Renewing *renewing;    /* all of them */
     GPtrArray *ended;      /* NamedDump, of processes that have ended */
     RecordingRoom room;    /* for all dumps until they are written */
     guint64 collected;     /* bytes of it that those have which are being written */
     GHashTable *tried;     /* "PID.START" -> number of attempts; TRIES: given up */
     GHashTable *slow;      /* user -> microseconds of failed attempts */
+    GHashTable *spent;     /* user -> milliseconds of this round */
     gboolean has_user;     /* of all families */
     uid_t user;
     gboolean told;       /* that there are families of others */
     gboolean told_room;  /* that there was no room for a dump */
-    gint64 failed_us;    /* that failed attempts of this search have taken */
-    gint64 tended_us;    /* monotonic time at which all recordings were tended, between attempts */
+    gint64 failed_us;    /* that attempts of this search have taken that failed or were late */
     guint64 duration_ms; /* G_MAXUINT64: until a signal */
     guint64 every_ms;    /* 0: one dump at the end */
     unsigned lg;
@@ -137,7 +141,9 @@ static void
 session_clear(Session *session)
 {
     progress_end(g_steal_pointer(&session->progress));
+    g_clear_pointer(&session->renewing, renewing_free);
     g_clear_pointer(&session->recordings, g_ptr_array_unref);
+    g_clear_pointer(&session->spent, g_hash_table_unref);
     g_clear_pointer(&session->ended, g_ptr_array_unref);
     g_clear_pointer(&session->tried, g_hash_table_unref);
     g_clear_pointer(&session->slow, g_hash_table_unref);
@@ -220,13 +226,15 @@ write_dumps(Session *session, const GPtrArray *dumps, GError **error)
 static void
 explain_empty(Session *session)
 {
-    const Recording *first = session->recordings->pdata[0];
+    Recording *first = session->recordings->pdata[0];
     WireCtlReply threads = {.value = 1};
     WireCtlReply lg = {.value = 0};
     g_autofree char *duration = duration_format(MIN(recording_ms(first), session->duration_ms));
+    renewing_take(session->renewing, first);
     target_read(first->target, "prof.thread_active_init", WIRE_TYPE_BOOL, &threads, NULL);
     gboolean known = target_read(first->target, "prof.lg_sample", WIRE_TYPE_SIZE, &lg, NULL) && lg.value < 64;
     g_autofree char *period = known ? size_format(G_GUINT64_CONSTANT(1) << lg.value) : g_strdup("one sampling period");
+    renewing_give_back(session->renewing, first);
     session->partial = TRUE;
     if (threads.value == 0)
         tell(session,
@@ -263,12 +271,11 @@ dump_of_ended(const Recording *recording, int kept)
     return dump;
 }
 
-/* Takes over CAUSE. */
+/* RECORDING, which was taken, has ended for CAUSE, which is taken over, as is the descriptor KEPT, a dump that covers
+ * AFTER_MS; -1: none. */
 static void
-member_ended(Session *session, Recording *recording, GError *cause)
+member_ended(Session *session, Recording *recording, int kept, guint64 after_ms, GError *cause)
 {
-    guint64 after_ms;
-    int kept = recording_salvage(recording, &after_ms);
     g_autofree char *when = duration_format(after_ms);
     session->cut_ms = kept >= 0 ? after_ms : 0;
     if (kept >= 0)
@@ -282,6 +289,7 @@ member_ended(Session *session, Recording *recording, GError *cause)
     }
     g_clear_error(&session->cause);
     session->cause = cause;
+    renewing_remove(session->renewing, recording);
     g_ptr_array_remove(session->recordings, recording);
 }
 
@@ -295,18 +303,102 @@ tell_refusal(Session *session)
     tell(session, "dumps are left out: %s", session->room.refusal);
 }
 
+/* ---- the time for the processes of each user ---- */
+
+/* Workers of a service may be of another user, and each may let every deadline pass. All that is asked of a user's
+ * processes in one round shares a time. */
+static void
+begin_round(Session *session)
+{
+    g_hash_table_remove_all(session->spent);
+}
+
+/* Limits what is asked of RECORDING's process to what is left of MS for its user. FALSE: nothing. One process alone
+ * has its own deadlines. */
+static gboolean
+begin_turn(Session *session, const Recording *recording, guint ms)
+{
+    const gpointer user = GUINT_TO_POINTER(account_of(recording->owner));
+    const guint spent = GPOINTER_TO_UINT(g_hash_table_lookup(session->spent, user));
+    if (!arguments.children)
+        return TRUE;
+    target_wait_until(recording->target, g_get_monotonic_time() + (gint64)(ms - MIN(spent, ms)) * 1000);
+    return spent < ms;
+}
+
+static void
+end_turn(Session *session, const Recording *recording, gint64 begin_us)
+{
+    const gpointer user = GUINT_TO_POINTER(account_of(recording->owner));
+    const guint before = GPOINTER_TO_UINT(g_hash_table_lookup(session->spent, user));
+    const guint ms = (guint)((g_get_monotonic_time() - begin_us) / 1000);
+    g_hash_table_insert(session->spent, user, GUINT_TO_POINTER(before + ms));
+    target_wait_until(recording->target, 0);
+}
+
+/* Takes an intermediate dump if it is time for it. FALSE: the recording, which was taken, has ended. */
+static gboolean
+tend(Session *session, Recording *recording, GError **cause)
+{
+    const gint64 begin_us = g_get_monotonic_time();
+    if (!target_alive(recording->target, cause) || !renewing_goes_on(session->renewing, recording, cause))
+        return FALSE;
+    const gboolean goes_on =
+        !begin_turn(session, recording, TEND_MS) || recording_keep(recording, left_ms(session), cause);
+    end_turn(session, recording, begin_us);
+    return goes_on;
+}
+
+static void
+salvage(Session *session, Recording *recording, GError *cause)
+{
+    const gint64 begin_us = g_get_monotonic_time();
+    guint64 after_ms;
+    const int kept = begin_turn(session, recording, TEND_MS) ? recording_salvage(recording, &after_ms)
+                                                             : recording_take_kept(recording, &after_ms);
+    end_turn(session, recording, begin_us);
+    member_ended(session, recording, kept, after_ms, cause);
+}
+
 /* Tends all recordings. FALSE: all have ended. */
 static gboolean
 tend_all(Session *session)
 {
+    begin_round(session);
     for (guint i = session->recordings->len; i-- > 0;) {
         GError *cause = NULL;
         Recording *recording = session->recordings->pdata[i];
-        if (!recording_tend(recording, left_ms(session), &cause))
-            member_ended(session, recording, cause);
+        if (!renewing_try_take(session->renewing, recording))
+            continue;
+        if (tend(session, recording, &cause))
+            renewing_give_back(session->renewing, recording);
+        else
+            salvage(session, recording, cause);
     }
     tell_refusal(session);
     return session->recordings->len > 0;
+}
+
+static gboolean
+is_own(const Session *session, uid_t account)
+{
+    return !session->has_user || account_of(session->user) == account;
+}
+
+static guint
+count_of(const Session *session, uid_t account)
+{
+    guint count = 0;
+    for (guint i = 0; i < session->recordings->len; i++)
+        count += account_of(((const Recording *)session->recordings->pdata[i])->owner) == account;
+    return count;
+}
+
+/* Half of the dumps that may be kept are for processes of the service's own user. */
+static guint
+most_of(const Session *session, uid_t account)
+{
+    return session->room.dumps_most / (is_own(session, account) ? 2 : 4);
 }
 
 /* Takes over TARGET. */
@@ -325,10 +417,14 @@ add(Session *session, Target *target, GError **error)
         return NULL;
     recording->content = arguments.symbolized ? CAPTURE_NAMES : CAPTURE_ADDRESSES;
     recording->room = &session->room;
-    g_ptr_array_add(session->recordings, recording);
     g_autofree char *notice = capture_notice(target);
     if (notice != NULL)
         tell(session, "warning: %s: %s", target_label(target), notice);
+    /* The service's own come first, in case that the others are not waited for. */
+    const uid_t account = account_of(recording->owner);
+    g_ptr_array_insert(session->recordings, is_own(session, account) ? (gint)count_of(session, account) : -1,
+                       recording);
+    renewing_add(session->renewing, recording);
     return recording;
 }
 
@@ -371,17 +467,6 @@ note_failed(Session *session, const Process *process, gint64 begin_us)
     session->failed_us += us;
 }
 
-/* Meanwhile the leases of the others go on, and a signal ends it. */
-static void
-tend_in_time(Session *session)
-{
-    if (g_get_monotonic_time() - session->tended_us < TEND_MS * 1000)
-        return;
-    tend_all(session);
-    session->tended_us = g_get_monotonic_time();
-    session->interrupted = session->interrupted || interrupt_wait(&session->interrupt, 0);
-}
-
 static void
 try_candidate(Session *session, const Candidate *candidate)
 {
@@ -392,6 +477,11 @@ try_candidate(Session *session, const Candidate *candidate)
     guint tries = count_try(session, &candidate->process);
     if (tries >= TRIES)
         return;
+    if (count_of(session, GPOINTER_TO_UINT(user)) >= most_of(session, GPOINTER_TO_UINT(user))) {
+        if (tries == 0)
+            leave_out(session, &candidate->process, "so many processes of its user are recorded already");
+        return;
+    }
     if (GPOINTER_TO_UINT(g_hash_table_lookup(session->slow, user)) >= SLOW_MS * 1000) {
         if (tries + 1 == TRIES)
             leave_out(session, &candidate->process, "other processes of its user do not answer in time");
@@ -404,6 +494,8 @@ try_candidate(Session *session, const Candidate *candidate)
         target_wait_until(target, begin + SLOW_MS * 1000);
     if (target != NULL && add(session, target, &cause) != NULL) {
         target_wait_until(target, 0);
+        if (g_get_monotonic_time() - begin >= LATE_MS * 1000)
+            session->failed_us += g_get_monotonic_time() - begin;
         return;
     }
     note_failed(session, &candidate->process, begin);
@@ -418,12 +510,6 @@ goes_on(const Session *session)
 {
     return !session->interrupted && session->failed_us < MANY_MS * 1000 &&
            (!session->begun || session_ms(session) < session->duration_ms);
-}
-
-static void
-tend_meanwhile(gpointer session)
-{
-    tend_all(session);
 }
 
 /* Chooses the user of all families at first. FALSE: there are several. */
@@ -459,18 +545,14 @@ try_of_user(Session *session, const Candidate *candidate, uid_t user)
     }
 }
 
-/* Starts recordings of the present processes; returns their number, -1: none has the name. The leases go on while
- * processes of any user that have it are examined. */
+/* Starts recordings of the present processes; returns their number, -1: none has the name. */
 static int
 follow(Session *session, GError **error)
 {
     ProcessListGaps gaps;
-    aside_set_meanwhile(tend_meanwhile, session);
     g_autoptr(GArray) all = process_list(&gaps);
-    tend_in_time(session);
     g_autoptr(GPtrArray) found =
         candidates_find_among(all, &gaps, session->name, CANDIDATES_FAMILY | CANDIDATES_JEMALLOC, error);
-    aside_set_meanwhile(NULL, NULL);
     session->followed_ms = session_ms(session);
     session->failed_us = 0;
     g_autoptr(GArray) users = found != NULL ? families_users(found, all) : NULL;
@@ -478,7 +560,7 @@ follow(Session *session, GError **error)
         return -1;
     for (guint i = 0; found != NULL && i < found->len && goes_on(session); i++) {
         try_of_user(session, found->pdata[i], g_array_index(users, uid_t, i));
-        tend_in_time(session);
+        session->interrupted = session->interrupted || interrupt_wait(&session->interrupt, 0);
     }
     session->followed_ms = session_ms(session);
     return found != NULL ? (int)found->len : -1;
@@ -507,21 +589,47 @@ intermediate_bytes(const Session *session)
     return bytes;
 }
 
+/* The dump of RECORDING, which is taken; -1 with the error. A signal ends the wait for the last
+ * dumps. */
+static int
+take_dump(Session *session, Recording *recording, RecordingDump last, GError **error)
+{
+    const gint64 begin_us = g_get_monotonic_time();
+    int dump = -1;
+    renewing_take(session->renewing, recording);
+    if (!begin_turn(session, recording, DUMPS_MS))
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s: the dumps of its user's processes took %d s",
+                    target_label(recording->target), DUMPS_MS / 1000);
+    else if (arguments.children && last == RECORDING_ENDS && interrupt_is_pending(&session->interrupt))
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s: interrupted", target_label(recording->target));
+    else
+        dump = recording_take_dump(recording, last, error);
+    end_turn(session, recording, begin_us);
+    return dump;
+}
+
 /* The dumps of all running processes, and of those that have ended since the last dumps. */
 static GPtrArray *
 collect_dumps(Session *session, RecordingDump last)
 {
     GPtrArray *dumps = g_ptr_array_new_with_free_func((GDestroyNotify)named_dump_free);
     gboolean empty = all_empty(session->ended);
-    for (guint i = session->recordings->len; i-- > 0;) {
+    begin_round(session);
+    renewing_set_end(session->renewing, G_MAXINT64); /* until all of them are taken */
+    for (guint i = 0; i < session->recordings->len;) {
         GError *cause = NULL;
+        guint64 after_ms;
         Recording *recording = session->recordings->pdata[i];
-        int dump = recording_take_dump(recording, last, &cause);
+        int dump = take_dump(session, recording, last, &cause);
         empty = empty && (dump < 0 || recording_is_empty(dump));
-        if (dump >= 0)
+        if (dump >= 0) {
             g_ptr_array_add(dumps, named_dump_new(dump, recording->target));
-        else
-            member_ended(session, recording, cause);
+            renewing_give_back(session->renewing, recording);
+            i++;
+        } else {
+            const int kept = recording_take_kept(recording, &after_ms);
+            member_ended(session, recording, kept, after_ms, cause);
+        }
     }
     g_ptr_array_extend_and_steal(dumps, g_steal_pointer(&session->ended));
     session->ended = g_ptr_array_new_with_free_func((GDestroyNotify)named_dump_free);
@@ -531,16 +639,12 @@ collect_dumps(Session *session, RecordingDump last)
     return dumps;
 }
 
-/* Functions are named while the leases are kept: this may take longer than a lease. */
 static gboolean
-name_dumps(Session *session, const GPtrArray *dumps, RecordingDump last, GError **error)
+name_dumps(const GPtrArray *dumps, GError **error)
 {
-    for (guint i = 0; i < dumps->len; i++) {
+    for (guint i = 0; i < dumps->len; i++)
         if (arguments.symbolized && !named_dump_finish(dumps->pdata[i], error))
             return FALSE;
-        if (last == RECORDING_GOES_ON)
-            tend_all(session);
-    }
     return TRUE;
 }
 
@@ -548,8 +652,7 @@ static gboolean
 dump_all(Session *session, GError **error)
 {
     g_autoptr(GPtrArray) dumps = collect_dumps(session, RECORDING_GOES_ON);
-    if (dumps->len > 0 &&
-        (!name_dumps(session, dumps, RECORDING_GOES_ON, error) || !write_dumps(session, dumps, error)))
+    if (dumps->len > 0 && (!name_dumps(dumps, error) || !write_dumps(session, dumps, error)))
         return FALSE;
     session->room.dumps -= dumps->len;
     session->room.bytes -= session->collected;
@@ -590,21 +693,34 @@ wait_for_end(Session *session, GError **error)
     return error == NULL || *error == NULL;
 }
 
+/* Restores the earlier state of RECORDING. */
+static gboolean
+end_one(Session *session, Recording *recording, GError **error)
+{
+    g_autoptr(GError) cause = NULL;
+    const gint64 begin_us = g_get_monotonic_time();
+    gboolean ended = FALSE;
+    if (!begin_turn(session, recording, END_MS))
+        g_set_error(&cause, CLI_ERROR, CLI_ERROR_FAILED, "%s: the processes of its user took %d s to end the recording",
+                    target_label(recording->target), END_MS / 1000);
+    else
+        ended = arguments.keep_on ? recording_leave_on(recording, &cause) : recording_end(recording, &cause);
+    end_turn(session, recording, begin_us);
+    if (ended || g_error_matches(cause, TARGET_ERROR, OUTCOME_GONE))
+        return TRUE;
+    g_propagate_error(error, g_steal_pointer(&cause));
+    return FALSE;
+}
+
 /* Restores the earlier state of every target, whatever happens to the others. */
 static gboolean
 end_all(Session *session, GError **error)
 {
     gboolean ok = TRUE;
-    for (guint i = 0; i < session->recordings->len; i++) {
-        Recording *recording = session->recordings->pdata[i];
-        g_autoptr(GError) cause = NULL;
-        gboolean ended = arguments.keep_on ? recording_leave_on(recording, &cause) : recording_end(recording, &cause);
-        if (ended || g_error_matches(cause, TARGET_ERROR, OUTCOME_GONE))
-            continue;
-        if (ok)
-            g_propagate_error(error, g_steal_pointer(&cause));
-        ok = FALSE;
-    }
+    renewing_stop(session->renewing);
+    begin_round(session);
+    for (guint i = 0; i < session->recordings->len; i++)
+        ok = end_one(session, session->recordings->pdata[i], ok ? error : NULL) && ok;
     return ok;
 }
 
@@ -617,18 +733,18 @@ end_with_dumps(Session *session, GError **error)
     end_all(session, &cause);
     if (arguments.symbolized)
         progress_show(session->progress, "naming functions of %s", session->label);
-    if (dumps->len > 0 && name_dumps(session, dumps, RECORDING_ENDS, cause == NULL ? &cause : NULL))
+    if (dumps->len > 0 && name_dumps(dumps, cause == NULL ? &cause : NULL))
         write_dumps(session, dumps, cause == NULL ? &cause : NULL);
     if (cause != NULL)
         g_propagate_error(error, cause);
 }
 
 static void
-tell_how_long(Session *session)
+tell_how_long(Session *session, guint64 passed_ms)
 {
-    if (!session->interrupted || session->duration_ms == G_MAXUINT64)
+    if (!session->interrupted || session->duration_ms == G_MAXUINT64 || passed_ms >= session->duration_ms)
         return;
-    g_autofree char *passed = duration_format(session_ms(session));
+    g_autofree char *passed = duration_format(passed_ms);
     g_autofree char *whole = duration_format(session->duration_ms);
     tell(session, "interrupted: recorded %s of %s", passed, whole);
 }
@@ -659,6 +775,8 @@ record(Session *session, GError **error)
     wait_for_end(session, &cause);
     guint64 passed_ms = session_ms(session);
     gboolean alone = session->recordings->len == 0;
+    while (interrupt_wait(&session->interrupt, 0)) /* only a later one ends the wait for the last dumps */
+        session->interrupted = TRUE;
     gboolean unfinished = session->every_ms == 0 || session->interrupted || session->ended->len > 0;
     if (cause == NULL && unfinished)
         end_with_dumps(session, &cause);
@@ -669,7 +787,7 @@ record(Session *session, GError **error)
         g_propagate_error(error, cause);
         return STATUS_FAILED;
     }
-    tell_how_long(session);
+    tell_how_long(session, passed_ms);
     if (session->cause != NULL && (alone || session->recordings->len == 0))
         return broken_off(session, passed_ms, error);
     if (arguments.keep_on)
@@ -747,7 +865,7 @@ parse(Session *session, GError **error)
     return TRUE;
 }
 
-/* Half of the files that may be open, each process takes another one. */
+/* Half of the files that may be open; each process takes another one. */
 static guint
 most_dumps(void)
 {
@@ -764,6 +882,7 @@ session_init(Session *session)
     session->ended = g_ptr_array_new_with_free_func((GDestroyNotify)named_dump_free);
     session->tried = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, NULL);
     session->slow = g_hash_table_new(NULL, NULL);
+    session->spent = g_hash_table_new(NULL, NULL);
     session->start_us = g_get_monotonic_time();
     session->room.bytes_most = target_output_limit();
     session->room.dumps_most = most_dumps();
@@ -776,6 +895,8 @@ record_all(Session *session, GError **error)
         sampling_warn_of(((Recording *)g_ptr_array_index(session->recordings, 0))->target, session->lg);
     session->start_us = g_get_monotonic_time();
     session->begun = TRUE;
+    if (session->duration_ms < G_MAXINT64 / 1000 - (guint64)session->start_us / 1000)
+        renewing_set_end(session->renewing, session->start_us + (gint64)session->duration_ms * 1000);
     if (session->output == NULL && !open_output(session, error)) {
         end_all(session, NULL);
         return STATUS_FAILED;
@@ -793,6 +914,9 @@ run(char **operands, GError **error)
     if (arguments.path != NULL && !open_output(&session, error))
         return STATUS_FAILED;
     if (!interrupt_catch(&session.interrupt, error))
+        return STATUS_FAILED;
+    session.renewing = renewing_new(error);
+    if (session.renewing == NULL)
         return STATUS_FAILED;
     int status = begin(&session, error) ? record_all(&session, error) : STATUS_FAILED;
     if (!detach(&session, *error == NULL ? error : NULL))

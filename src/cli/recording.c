@@ -101,6 +101,7 @@ recording_begin(Target *target, unsigned lg, const SamplerChoice *choice, GError
     guint64 now_us = (guint64)g_get_real_time();
     if (!lease_for(recording, WIRE_LEASE_TAKE, RECORDER_WITHOUT_END, error))
         return NULL;
+    recording->lease_id = recording->lease.id;
     if ((hello.flags & WIRE_FLAG_PROF_ACTIVE) == 0 || changes_period(recording))
         recording->since_us = now_us;
     return g_steal_pointer(&recording);
@@ -111,7 +112,7 @@ find_parent(const GPtrArray *parents, guint64 lease)
 {
     for (guint i = 0; i < parents->len; i++) {
         const Recording *parent = parents->pdata[i];
-        if (lease != 0 && lease == parent->lease.id)
+        if (lease != 0 && lease == parent->lease_id)
             return parent;
     }
     return NULL;
@@ -128,13 +129,22 @@ recording_adopt(Target *target, const GPtrArray *parents)
         parents->len > 0 && target_hello(target, &hello, NULL) ? find_parent(parents, hello.lease.id) : NULL;
     if (parent == NULL)
         return NULL;
-    *recording = *parent;
-    recording->kept = -1;
-    recording->kept_bytes = 0;
-    recording->next_keep_ms = recording_ms(parent) + KEEP_FIRST_MS;
-    recording->start_time = hello.start_time;
-    recording->owner = rights_lesser(target_user(target), target_files_user_of(target_pid(target)));
-    recording->target = target;
+    /* Of the parent, only what does not change. */
+    const Recorder recorder = {.lease = parent->lease_id,
+                               .began_ms = parent->recorder.began_ms,
+                               .period = parent->recorder.period,
+                               .sampler = parent->recorder.sampler};
+    *recording = (Recording){.target = target,
+                             .content = parent->content,
+                             .recorder = recorder,
+                             .choice = parent->choice,
+                             .lease_id = parent->lease_id,
+                             .since_us = parent->since_us,
+                             .start_time = hello.start_time,
+                             .owner = rights_lesser(target_user(target), target_files_user_of(target_pid(target))),
+                             .room = parent->room,
+                             .kept = -1,
+                             .next_keep_ms = recording_ms(parent) + KEEP_FIRST_MS};
     if (lease_for(recording, WIRE_LEASE_RENEW, RECORDER_WITHOUT_END, NULL))
         return g_steal_pointer(&recording);
     recording->target = NULL;
@@ -237,16 +247,25 @@ keep_dump(Recording *recording, GError **error)
 }
 
 gboolean
+recording_renew(Recording *recording, guint64 left_ms, GError **error)
+{
+    return now_ms() - recording->recorder.renewed_ms < RECORDER_RENEW_MS ||
+           lease_for(recording, WIRE_LEASE_RENEW, left_ms, error);
+}
+
+gboolean
+recording_keep(Recording *recording, guint64 left_ms, GError **error)
+{
+    /* A dump immediately before the last one would be useless. */
+    return recording_ms(recording) < recording->next_keep_ms || left_ms < recording->next_keep_ms / 2 ||
+           keep_dump(recording, error);
+}
+
+gboolean
 recording_tend(Recording *recording, guint64 left_ms, GError **error)
 {
-    guint64 passed = recording_ms(recording);
-    if (!target_alive(recording->target, error))
-        return FALSE;
-    if (now_ms() - recording->recorder.renewed_ms >= RECORDER_RENEW_MS &&
-        !lease_for(recording, WIRE_LEASE_RENEW, left_ms, error))
-        return FALSE;
-    /* A dump immediately before the last one would be useless. */
-    return passed < recording->next_keep_ms || left_ms < recording->next_keep_ms / 2 || keep_dump(recording, error);
+    return target_alive(recording->target, error) && recording_renew(recording, left_ms, error) &&
+           recording_keep(recording, left_ms, error);
 }
 
 int
@@ -275,13 +294,20 @@ has_samples(const Recording *recording)
 }
 
 int
+recording_take_kept(Recording *recording, guint64 *after_ms)
+{
+    *after_ms = recording->kept_ms;
+    return steal_kept(recording);
+}
+
+int
 recording_salvage(Recording *recording, guint64 *after_ms)
 {
     guint64 now_ms = recording_ms(recording);
     int dump = has_samples(recording) ? recording_take_dump(recording, RECORDING_ENDS, NULL) : -1;
-    *after_ms = dump >= 0 ? now_ms : recording->kept_ms;
     if (dump < 0)
-        return steal_kept(recording);
+        return recording_take_kept(recording, after_ms);
+    *after_ms = now_ms;
     if (changes_period(recording))
         recording_end(recording, NULL);
     return dump;

@@ -26,6 +26,7 @@ typedef struct {
     WireLease lease;
     Recorder recorder; /* of that lease */
     SamplerChoice choice;
+    guint64 lease_id;   /* of the lease at the start, which the process's descendants inherit */
     guint64 since_us;   /* start of sampling, since 1970; 0: it was on before */
     guint64 start_time; /* of the process, as Process.start_time; 0: unknown */
     uid_t owner; /* as target_files_user_of() and target_user(): the one with the fewest rights since the start; the
@@ -48,8 +49,13 @@ Recording *recording_adopt(Target *target, const GPtrArray *parents);
 
 guint64 recording_ms(const Recording *recording); /* since its start */
 
-/* To be called about every second: renews the lease, which ends at the latest LEFT_MS from now, and takes intermediate
- * dumps at growing intervals, in case the target ends. FALSE: the target or the recording has ended. */
+/* Renews the lease, which ends at the latest LEFT_MS from now, if it is time for it. FALSE: the recording has ended. */
+gboolean recording_renew(Recording *recording, guint64 left_ms, GError **error);
+
+/* Takes an intermediate dump if it is time for it, at growing intervals, in case the target ends. FALSE: it has. */
+gboolean recording_keep(Recording *recording, guint64 left_ms, GError **error);
+
+/* Both, to be called about every second. */
 gboolean recording_tend(Recording *recording, guint64 left_ms, GError **error);
 
 typedef enum {
@@ -63,8 +69,11 @@ int recording_dump(const Recording *recording, RecordingDump last, GError **erro
 /* The same of a dump for which there must be room, and which replaces the intermediate one. It remains counted. */
 int recording_take_dump(Recording *recording, RecordingDump last, GError **error);
 
-/* The result of a recording that has ended early: a dump if the target is running, else, or if there is no room for it,
- * the last intermediate one; -1: none. Owned by the caller, it remains counted; *after_ms is the recorded time. */
+/* The last intermediate dump of a recording that has ended early; -1: none. Owned by the caller, it remains counted;
+ * *after_ms is the recorded time. */
+int recording_take_kept(Recording *recording, guint64 *after_ms);
+
+/* The same, or a dump if the target is running and there is room for it. */
 int recording_salvage(Recording *recording, guint64 *after_ms);
 
 /* Restores the earlier state and period. */
