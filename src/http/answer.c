@@ -357,6 +357,25 @@ copy_response(const Answer *answer)
     return response;
 }
 
+static ssize_t
+read_nothing(void *data, uint64_t position, char *bytes, size_t size)
+{
+    return MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+/* The head of a stream, for HEAD. libmicrohttpd sends the last chunk of an answer in chunks also where there is no
+ * body, and a proxy would take it for the beginning of the next answer: so this one is in no chunks, and has no length,
+ * since what it would be for GET is not known. */
+static struct MHD_Response *
+head_of_stream(const Answer *answer)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_nothing, NULL, NULL);
+    MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+    MHD_get_response_headers(answer->response, copy_header, response);
+    return response;
+}
+
 static gboolean
 is_known(const Answer *answer, struct MHD_Connection *connection, const char *method)
 {
@@ -383,6 +402,8 @@ answer_queue(const Answer *answer, struct MHD_Connection *connection, const char
 {
     if (is_known(answer, connection, method))
         return queue(not_modified(answer), connection, MHD_HTTP_NOT_MODIFIED, is_last);
+    if (answer->stream != NULL && strcmp(method, "HEAD") == 0)
+        return queue(head_of_stream(answer), connection, answer->status, TRUE);
     if (!is_last)
         return MHD_queue_response(connection, answer->status, answer->response);
     if (answer->stream == NULL)

@@ -220,6 +220,21 @@ def test_an_answer_that_ends_its_connection_ends_no_other(server, known):
                 assert head.startswith(b"HTTP/1.1 200 ") and b"Connection: close" not in head
 
 
+@pytest.mark.parametrize("kind", ["server", "secure"])
+@pytest.mark.parametrize("version", [b"HTTP/1.1", b"HTTP/1.0"])
+def test_nothing_follows_the_head_of_a_stream(request, kind, version):
+    """A proxy that keeps its connection would take it for the beginning of another client's answer."""
+    endpoint = request.getfixturevalue(kind)
+    with connect(endpoint) as connection:
+        ask = get(HOST.strip(), b"Connection: keep-alive", path=b"/api/v1/events", method=b"HEAD", version=version)
+        connection.sendall(ask + b"\r\n" + SMUGGLED)
+        head, blank, rest = read_to_the_end(connection).partition(b"\r\n\r\n")
+    assert heads(head) == [200] and (blank, rest) == (b"\r\n\r\n", b"")
+    fields = head.lower().split(b"\r\n")
+    assert b"content-type: text/event-stream" in fields and fields.count(b"connection: close") == 1
+    assert not re.search(rb"content-length|transfer-encoding", head, re.I)  # neither is known before GET
+
+
 def test_http_1_0_without_host(server):
     with connect(server) as connection:
         connection.sendall(get(version=b"HTTP/1.0") + b"\r\n")
