@@ -22,6 +22,7 @@ struct Exchange {
     int file_error;        /* errno of receiving it; 0: none */
     gint64 read_us;        /* when the last piece of its body was read */
     gboolean begun;        /* its headers were received */
+    gboolean is_complete;  /* await_end() was done */
     gboolean is_malformed; /* its end is ambiguous */
     gboolean too_long;     /* its body exceeds the limit */
     gboolean crowded;      /* others' files leave no room for its body */

@@ -239,6 +239,19 @@ send_refusal(Exchange *exchange)
     return exchange->is_malformed || receive_has_body(exchange) ? send_answer(exchange) : MHD_YES;
 }
 
+/* Of a request without a body that expects 100 Continue, libmicrohttpd calls back before it takes an answer, if the
+ * next request has arrived behind it. It takes one from the next iteration of the main loop on. */
+static gboolean
+await_end(Exchange *exchange)
+{
+    if (exchange->is_complete || exchange_header(exchange, MHD_HTTP_HEADER_EXPECT) == NULL)
+        return FALSE;
+    exchange->is_complete = TRUE;
+    exchange_pause(exchange);
+    exchange_wake(exchange);
+    return TRUE;
+}
+
 enum MHD_Result
 traffic_on_request(void *listener, struct MHD_Connection *mhd, const char *url, const char *method, const char *version,
                    const char *upload, size_t *upload_size, void **context)
@@ -256,6 +269,8 @@ traffic_on_request(void *listener, struct MHD_Connection *mhd, const char *url, 
         return send_refusal(exchange);
     if (*upload_size > 0)
         return receive_piece(exchange, upload, upload_size);
+    if (await_end(exchange))
+        return MHD_YES;
     if (!exchange->handled && exchange->answer == NULL)
         handle(exchange);
     if (exchange->answer == NULL || exchange->held) {

@@ -220,6 +220,25 @@ def test_an_answer_that_ends_its_connection_ends_no_other(server, known):
                 assert head.startswith(b"HTTP/1.1 200 ") and b"Connection: close" not in head
 
 
+@pytest.mark.parametrize("length", [[], [b"Content-Length: 0"]])
+@pytest.mark.parametrize("method, status", [(b"GET", 200), (b"POST", 405)])
+def test_a_request_behind_one_that_expects_to_continue_without_a_body(server, method, status, length):
+    """RFC 9110, 10.1.1: no client may ask for this, and 100 may be sent or not; but both requests have an answer."""
+    with connect(server) as connection:
+        ask = get(HOST.strip(), b"Expect: 100-continue", *length, method=method) + b"\r\n"
+        connection.sendall(ask + ask + get(HOST.strip(), b"Connection: close") + b"\r\n")
+        answer = read_to_the_end(connection)
+    assert [code for code in heads(answer) if code != 100] == [status, status, 200], answer
+
+
+def test_a_request_behind_a_body_that_was_expected(server):
+    body = b"active=true"
+    post = get(HOST.strip(), b"Expect: 100-continue", b"Content-Length: %d" % len(body), method=b"POST") + b"\r\n" + body
+    with connect(server) as connection:
+        connection.sendall(post * 2 + get(HOST.strip(), b"Connection: close") + b"\r\n")
+        assert [code for code in heads(read_to_the_end(connection)) if code != 100] == [405, 405, 200]
+
+
 @pytest.mark.parametrize("kind", ["server", "secure"])
 @pytest.mark.parametrize("version", [b"HTTP/1.1", b"HTTP/1.0"])
 def test_nothing_follows_the_head_of_a_stream(request, kind, version):
