@@ -9,11 +9,28 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* The answers of DATA: the names, then those about stacks, with a NUL between them. */
+static GString *
+write_document(const uint8_t *data, size_t size)
+{
+    static const FleetFacts facts = {.period = 512, .moments = 2, .scale = 0.5, .cumulative = TRUE};
+    g_autofree char *text = g_malloc0(size + 1);
+    memcpy(text, data, size);
+    g_autoptr(GString) names = g_string_new(text);
+    GString *document = fleet_document_new(&facts, names);
+    for (size_t at = names->len + 1; at < size; at += strlen(text + at) + 1) {
+        g_autoptr(GString) stacks = g_string_new(text + at);
+        fleet_document_add(document, stacks);
+    }
+    return document;
+}
+
 static void
 read_document(const uint8_t *data, size_t size)
 {
+    g_autoptr(GString) document = write_document(data, size);
     int fd = memfd_create("fuzz", MFD_CLOEXEC);
-    if (write(fd, data, size) == (ssize_t)size) {
+    if (write(fd, document->str, document->len) == (ssize_t)document->len) {
         g_autoptr(Profile) profile = fleet_document_read(fd, "fuzz", NULL);
         g_autoptr(Symbols) symbols = profile != NULL ? symbolize(profile, NULL, NULL) : NULL;
         g_assert((profile != NULL) == (symbols != NULL));

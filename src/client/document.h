@@ -17,7 +17,7 @@
 json_t *document_parse(const char *text, gsize length, GError **error);
 
 /* Sets *BYTES to approximately the memory that the values of a document will take, without their texts. FALSE: TEXT
- * ends within a string, so that what follows it would be weighed as what it is not. */
+ * ends within a string, which is not JSON. */
 gboolean document_weigh(const char *text, gsize length, gsize *bytes);
 
 /* Reads all bytes of DESCRIPTOR, a file, and closes it; NUL-terminated, to be freed. NULL with OUTCOME_SYSTEM. *LENGTH

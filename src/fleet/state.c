@@ -20,33 +20,59 @@ G_STATIC_ASSERT(G_N_ELEMENTS(values) == PROFILE_N_PPROF_VALUES);
 
 /* ---- the document ---- */
 
+/* A document is a sequence of parts, each with its length before it: the facts, the names and the answers. What the
+ * store has sent is parsed by itself, so that it cannot be taken for anything else. */
+static void
+add_part(GString *document, const GString *part)
+{
+    const guint64 length = part->len;
+    g_string_append_len(document, (const char *)&length, sizeof(length));
+    g_string_append_len(document, part->str, (gssize)part->len);
+}
+
 GString *
 fleet_document_new(const FleetFacts *facts, const GString *names)
 {
     char scale[G_ASCII_DTOSTR_BUF_SIZE];
     GString *document = g_string_sized_new(names->len + 256);
-    g_string_append_printf(document,
-                           "{\"time\":%" G_GINT64_FORMAT ",\"period\":%" G_GUINT64_FORMAT
-                           ",\"cumulative\":%s,\"moments\":%u,\"scale\":%s,\"names\":",
-                           facts->time, facts->period, facts->cumulative ? "true" : "false", facts->moments,
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_append_printf(text, "{\"period\":%" G_GUINT64_FORMAT ",\"cumulative\":%s,\"moments\":%u,\"scale\":%s}",
+                           facts->period, facts->cumulative ? "true" : "false", facts->moments,
                            g_ascii_formatd(scale, sizeof(scale), "%.17e", facts->scale));
-    g_string_append_len(document, names->str, (gssize)names->len);
-    g_string_append(document, ",\"answers\":[");
+    add_part(document, text);
+    add_part(document, names);
     return document;
 }
 
 void
 fleet_document_add(GString *document, const GString *stacks)
 {
-    if (document->str[document->len - 1] != '[')
-        g_string_append_c(document, ',');
-    g_string_append_len(document, stacks->str, (gssize)stacks->len);
+    add_part(document, stacks);
 }
 
-void
-fleet_document_end(GString *document)
+/* What is left of a document. */
+typedef struct {
+    const char *name, *at, *end;
+} Parts;
+
+/* The next part, which must be one complete JSON value; to be released. */
+static json_t *
+next_part(Parts *parts, GError **error)
 {
-    g_string_append(document, "]}");
+    guint64 length = 0;
+    json_error_t why = {.text = "it is cut off"};
+    json_t *part = NULL;
+    const gsize left = (gsize)(parts->end - parts->at);
+    if (left >= sizeof(length))
+        memcpy(&length, parts->at, sizeof(length));
+    if (left >= sizeof(length) && length <= left - sizeof(length))
+        part = json_loadb(parts->at + sizeof(length), length, 0, &why);
+    if (part != NULL)
+        parts->at += sizeof(length) + length;
+    else
+        g_set_error(error, FLEET_ERROR, FLEET_ERROR_ANSWER, "%s: an answer of the store is not valid JSON: %s",
+                    parts->name, why.text);
+    return part;
 }
 
 /* ---- the profile ---- */
@@ -184,9 +210,9 @@ add_row(State *state, const json_t *row, gdouble scale, gdouble moments, GError 
 }
 
 static gboolean
-take_names(State *state, const json_t *document, GError **error)
+take_names(State *state, const json_t *names, GError **error)
 {
-    const json_t *rows = fleet_rows(json_object_get(document, "names"), NAME_COLUMNS, "stacks", error);
+    const json_t *rows = fleet_rows(names, NAME_COLUMNS, "stacks", error);
     for (gsize i = 0; rows != NULL && i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         guint64 hash = fleet_unsigned(row, 0);
@@ -197,33 +223,40 @@ take_names(State *state, const json_t *document, GError **error)
 }
 
 static gboolean
-take_answers(State *state, const json_t *document, GError **error)
+take_answer(State *state, const json_t *answer, const json_t *facts, GError **error)
 {
-    const json_t *answers = json_object_get(document, "answers");
-    gdouble scale = json_number_value(json_object_get(document, "scale"));
-    gdouble moments = MAX(json_number_value(json_object_get(document, "moments")), 1);
-    for (gsize a = 0; a < json_array_size(answers); a++) {
-        const json_t *rows = fleet_rows(json_array_get(answers, a), STACK_COLUMNS, "samples", error);
-        if (rows == NULL)
-            return FALSE;
-        for (gsize i = 0; i < json_array_size(rows); i++)
-            if (!add_row(state, json_array_get(rows, i), scale, moments, error))
-                return FALSE;
+    gdouble scale = json_number_value(json_object_get(facts, "scale"));
+    gdouble moments = MAX(json_number_value(json_object_get(facts, "moments")), 1);
+    const json_t *rows = fleet_rows(answer, STACK_COLUMNS, "samples", error);
+    gboolean sound = rows != NULL;
+    for (gsize i = 0; sound && i < json_array_size(rows); i++)
+        sound = add_row(state, json_array_get(rows, i), scale, moments, error);
+    return sound;
+}
+
+static gboolean
+take_answers(State *state, Parts *parts, const json_t *facts, GError **error)
+{
+    gboolean sound = TRUE;
+    while (sound && parts->at < parts->end) {
+        json_t *answer = next_part(parts, error);
+        sound = answer != NULL && take_answer(state, answer, facts, error);
+        json_decref(answer);
     }
-    return TRUE;
+    return sound;
 }
 
 static guint32
-known_values(const json_t *document)
+known_values(const json_t *facts)
 {
     guint32 known = PROFILE_KNOWS_INUSE;
-    if (json_is_true(json_object_get(document, "cumulative")))
+    if (json_is_true(json_object_get(facts, "cumulative")))
         known |= PROFILE_BIT(PROFILE_ALLOC_OBJECTS) | PROFILE_BIT(PROFILE_ALLOC_SPACE);
     return known;
 }
 
 static Profile *
-make_profile(const json_t *document, GError **error)
+make_profile(Parts *parts, const json_t *facts, const json_t *names, GError **error)
 {
     Profile *profile = NULL;
     State state = {.builder = builder_new(),
@@ -231,9 +264,9 @@ make_profile(const json_t *document, GError **error)
                    .stacks = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, g_free, NULL),
                    .frames = g_array_new(FALSE, FALSE, sizeof(guint32)),
                    .places = g_hash_table_new(keyed_hash_pointer, NULL)};
-    builder_set_period(state.builder, (guint64)MAX(json_integer_value(json_object_get(document, "period")), 1));
-    builder_set_known(state.builder, known_values(document));
-    if (take_names(&state, document, error) && take_answers(&state, document, error))
+    builder_set_period(state.builder, (guint64)MAX(json_integer_value(json_object_get(facts, "period")), 1));
+    builder_set_known(state.builder, known_values(facts));
+    if (take_names(&state, names, error) && take_answers(&state, parts, facts, error))
         profile = builder_finish(state.builder);
     builder_free(state.builder);
     g_hash_table_unref(state.names);
@@ -246,17 +279,15 @@ make_profile(const json_t *document, GError **error)
 Profile *
 fleet_document_read(int fd, const char *name, GError **error)
 {
-    json_error_t why;
     g_autoptr(GMappedFile) file = g_mapped_file_new_from_fd(fd, FALSE, error);
     if (file == NULL)
         return NULL;
-    json_t *document = json_loadb(g_mapped_file_get_contents(file), g_mapped_file_get_length(file), 0, &why);
-    if (document == NULL) {
-        g_set_error(error, FLEET_ERROR, FLEET_ERROR_ANSWER, "%s: an answer of the store is not valid JSON: %s", name,
-                    why.text);
-        return NULL;
-    }
-    Profile *profile = make_profile(document, error);
-    json_decref(document);
+    const char *bytes = g_mapped_file_get_contents(file);
+    Parts parts = {name, bytes, bytes + g_mapped_file_get_length(file)};
+    json_t *facts = next_part(&parts, error);
+    json_t *names = facts != NULL ? next_part(&parts, error) : NULL;
+    Profile *profile = names != NULL ? make_profile(&parts, facts, names, error) : NULL;
+    json_decref(names);
+    json_decref(facts);
     return profile;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of a part of the fleet as a profile. The process that is connected to the store copies its answers to a
- * document without parsing them (fleet_document_*); a confined child converts this to a profile.
+ * document without parsing them (fleet_document_*); a confined child converts this to a profile, and parses each by
+ * itself.
  */
 #ifndef JESCOPE_FLEET_STATE_H
 #define JESCOPE_FLEET_STATE_H
@@ -20,7 +21,6 @@ typedef struct {
  * fleet_ask_whole(). */
 GString *fleet_document_new(const FleetFacts *facts, const GString *names);
 void fleet_document_add(GString *document, const GString *stacks);
-void fleet_document_end(GString *document);
 
 /*
  * Reads the profile: the mean over the moments. Variances within a moment are summed; those of several moments are

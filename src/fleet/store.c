@@ -301,7 +301,6 @@ static gboolean
 add_document(FleetTaken *taken, GString *document, gint64 time, GError **error)
 {
     int fd = memfd_create("jescope-fleet", MFD_CLOEXEC);
-    fleet_document_end(document);
     if (fd < 0 || !transfer_write(fd, document->str, document->len) || lseek(fd, 0, SEEK_SET) != 0) {
         g_set_error(error, G_IO_ERROR, g_io_error_from_errno(errno), "cannot keep the answer of the store: %s",
                     g_strerror(errno));

@@ -451,6 +451,36 @@ def test_a_hostile_store(tmp_path, time_us, number):
         store.stop()
 
 
+def answers_with_text_behind(of_names, of_stacks):
+    """A store with one process, whose answers for the profile end with this text."""
+    def answer(request):
+        sql, behind = request.body.decode(), ""
+        if "max(time)" in sql and "count()" in sql:
+            rows = [[str(int(time.time() * 1e6)), "1"]]
+        elif "uniqExact" in sql:
+            rows = [[moment, "1", "1", "524288", 1] for moment in re.findall(r"time <= (\d+)", sql)]
+        elif "any(names)" in sql:
+            rows, behind = [["7", ["f"], ["p"], ["ab"], ["1"]]], of_names
+        else:
+            rows, behind = [["7"] + [1e60] * 10], of_stacks
+        return 200, {"body": json.dumps({"data": rows}) + behind}
+    return answer
+
+
+@pytest.mark.parametrize("of_names, of_stacks, status", [("", "", 0), (',"scale":1e308,"moments":1', "", 1), ("", ',{"data":[]}', 1)])
+def test_text_behind_an_answer_of_the_store(of_names, of_stacks, status):
+    """It is no part of what jescope itself tells the process that reads the answers: "inf ± inf in use"."""
+    store = receivers.Receiver(check=answers_with_text_behind(of_names, of_stacks))
+    try:
+        done = subprocess.run([JESCOPE, "fleet", "report", "svc", "--format=json", f"--store=clickhouse://127.0.0.1:{store.port}/jescope"],
+                              text=True, capture_output=True, timeout=DEADLINE, check=False)
+    finally:
+        store.stop()
+    assert done.returncode == status and ("is not valid JSON" in done.stderr) == (status == 1), done
+    if status == 0:
+        assert json.loads(done.stdout, parse_constant=pytest.fail)
+
+
 @pytest.mark.parametrize("body, said", [('{"data":[' + 5 * 10**6 * "[]," + "[]]}", "too many values"),
                                         ('{"data":[["' + "\x7f" * (65 << 20) + '"]]}', "is larger than 64 MiB")],
                          ids=["many values", "a long text"])

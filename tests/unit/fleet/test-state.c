@@ -22,6 +22,16 @@ static const FleetFacts one_moment = {.time = 1, .period = 512, .moments = 1, .s
 static const FleetFacts two_moments = {.time = 1, .period = 512, .moments = 2, .scale = 0.5};
 
 static Profile *
+read_bytes(const GString *document, gsize length, GError **error)
+{
+    int fd = memfd_create("test", MFD_CLOEXEC);
+    g_assert_cmpint(write(fd, document->str, length), ==, length);
+    Profile *profile = fleet_document_read(fd, "test", error);
+    close(fd);
+    return profile;
+}
+
+static Profile *
 read_named(const GString *known, const FleetFacts *facts, const char *const *answers, GError **error)
 {
     g_autoptr(GString) document = fleet_document_new(facts, known);
@@ -29,12 +39,7 @@ read_named(const GString *known, const FleetFacts *facts, const char *const *ans
         g_autoptr(GString) stacks = g_string_new(*answers);
         fleet_document_add(document, stacks);
     }
-    fleet_document_end(document);
-    int fd = memfd_create("test", MFD_CLOEXEC);
-    g_assert_cmpint(write(fd, document->str, document->len), ==, document->len);
-    Profile *profile = fleet_document_read(fd, "test", error);
-    close(fd);
-    return profile;
+    return read_bytes(document, document->len, error);
 }
 
 static Profile *
@@ -127,6 +132,45 @@ test_damaged(void)
     }
 }
 
+/* Text behind an answer, or an end that is missing, is no part of what comes next: neither jescope's own facts nor
+ * another answer. */
+static void
+test_text_behind_an_answer(void)
+{
+    static const char *const behind[] = {
+        ",\"scale\":1e308,\"moments\":1", ",\"answers\":[]", "]}", "{}", "3", ",", "x"};
+    for (gsize i = 0; i < G_N_ELEMENTS(behind); i++) {
+        g_autoptr(GString) known = g_string_new(names);
+        g_autofree char *more = g_strconcat(first, behind[i], NULL);
+        g_autoptr(GError) of_names = NULL;
+        g_autoptr(GError) of_answer = NULL;
+        g_string_append(known, behind[i]);
+        g_assert_null(read_named(known, &one_moment, (const char *const[]){first, NULL}, &of_names));
+        g_assert_error(of_names, FLEET_ERROR, FLEET_ERROR_ANSWER);
+        g_assert_null(read_document(&one_moment, (const char *const[]){more, second, NULL}, &of_answer));
+        g_assert_error(of_answer, FLEET_ERROR, FLEET_ERROR_ANSWER);
+    }
+    g_autoptr(GError) error = NULL;
+    g_assert_null(read_document(&one_moment, (const char *const[]){"{\"data\":[]", ",\"more\":3}", NULL}, &error));
+    g_assert_error(error, FLEET_ERROR, FLEET_ERROR_ANSWER);
+}
+
+static void
+test_cut_off(void)
+{
+    g_autoptr(GString) known = g_string_new("{\"data\":[]}");
+    g_autoptr(GString) stacks = g_string_new("{\"data\":[]}");
+    g_autoptr(GString) document = fleet_document_new(&one_moment, known);
+    const gsize complete = document->len;
+    fleet_document_add(document, stacks);
+    for (gsize length = 1; length <= document->len; length++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Profile) profile = read_bytes(document, length, &error);
+        g_assert_cmpint(profile != NULL, ==, length == complete || length == document->len);
+        g_assert_cmpint(g_error_matches(error, FLEET_ERROR, FLEET_ERROR_ANSWER), ==, profile == NULL);
+    }
+}
+
 /* A row costs what its values do, however deep its stack is: built again for each, these would take half a minute. */
 static void
 test_stack_of_many_rows(void)
@@ -160,6 +204,8 @@ main(int argc, char **argv)
     g_test_add_func("/state/mean", test_a_mean);
     g_test_add_func("/state/sum", test_a_mean_of_a_sum);
     g_test_add_func("/state/damaged", test_damaged);
+    g_test_add_func("/state/text-behind-an-answer", test_text_behind_an_answer);
+    g_test_add_func("/state/cut-off", test_cut_off);
     g_test_add_func("/state/stack-of-many-rows", test_stack_of_many_rows);
     return g_test_run();
 }

@@ -113,8 +113,6 @@ test_values_count_together(void)
     end(&answering);
 }
 
-/* Answers are joined before a child reads them: the string would end in the next one, whose values would count as text.
- */
 static void
 test_an_answer_that_ends_within_a_string(void)
 {
