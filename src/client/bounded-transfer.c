@@ -16,6 +16,8 @@ enum {
 typedef struct {
     gatomicrefcount references;
     CURL *curl;
+    Loopback *loopback;
+    guint deadline_ms;
     char *receiver;
     gpointer state;
     GDestroyNotify release;
@@ -84,7 +86,7 @@ perform(Job *job)
     curl_library.curl_easy_setopt(job->curl, CURLOPT_XFERINFOFUNCTION, on_progress);
     curl_library.curl_easy_setopt(job->curl, CURLOPT_XFERINFODATA, job);
     curl_library.curl_easy_setopt(job->curl, CURLOPT_NOPROGRESS, 0L);
-    const CURLcode code = curl_library.curl_easy_perform(job->curl);
+    const CURLcode code = loopback_perform(job->loopback, job->curl, job->deadline_ms);
     curl_library.curl_easy_setopt(job->curl, CURLOPT_NOPROGRESS, 1L);
     return code;
 }
@@ -166,6 +168,8 @@ bounded_transfer_perform(const BoundedTransfer *transfer, CURLcode *code)
     if (count_left(transfer->receiver, 0) < BOUNDED_TRANSFER_LEFT_MAX) {
         Job *job = g_new0(Job, 1);
         *job = (Job){.curl = transfer->curl,
+                     .loopback = transfer->loopback,
+                     .deadline_ms = transfer->deadline_ms,
                      .receiver = g_strdup(transfer->receiver),
                      .state = transfer->state,
                      .release = transfer->release};

@@ -8,6 +8,7 @@
 #define JESCOPE_CLIENT_BOUNDED_TRANSFER_H
 
 #include "client/curl-library.h"
+#include "client/loopback.h"
 
 enum {
     BOUNDED_TRANSFER_GRACE_MS = 2000, /* for libcurl to end the transfer itself */
@@ -18,6 +19,7 @@ typedef struct {
     CURL *curl;
     const char *receiver; /* its scheme, host and port */
     guint deadline_ms;    /* not 0; libcurl has it too */
+    Loopback *loopback;   /* of STATE; what it refuses is tried at the next address of the name */
     /* Called on the caller's thread, a few times in a second; TRUE: the transfer is aborted. NULL: never. */
     gboolean (*is_over)(gpointer data);
     gpointer data;
@@ -34,7 +36,7 @@ typedef enum {
     BOUNDED_TRANSFER_NO_THREAD, /* none could be started */
 } BoundedTransferEnd;
 
-/* Calls curl_easy_perform(), whose result is CODE if it has ended. Returns BOUNDED_TRANSFER_GRACE_MS after the
+/* Calls loopback_perform(), whose result is CODE if it has ended. Returns BOUNDED_TRANSFER_GRACE_MS after the
  * deadline, or after is_over(), at the latest. */
 BoundedTransferEnd bounded_transfer_perform(const BoundedTransfer *transfer, CURLcode *code);
 

@@ -138,6 +138,7 @@ check_listener(Connection *connection)
 {
     curl_library.curl_easy_setopt(connection->curl, CURLOPT_PREREQFUNCTION, on_connected_in_clear);
     curl_library.curl_easy_setopt(connection->curl, CURLOPT_PREREQDATA, connection);
+    loopback_skip_refused(&connection->loopback, connection->curl);
 }
 
 static void
@@ -346,11 +347,10 @@ perform_bounded(Connection *connection, long limit_ms, CURLcode *code)
     const BoundedTransfer transfer = {.curl = connection->curl,
                                       .receiver = connection->server,
                                       .deadline_ms = (guint)limit_ms,
+                                      .loopback = &connection->loopback,
                                       .state = connection,
                                       .release = release};
-    curl_library.curl_easy_setopt(connection->curl, CURLOPT_TIMEOUT_MS, limit_ms);
     connection->failure[0] = '\0';
-    connection->loopback.is_refused = FALSE;
     return bounded_transfer_perform(&transfer, code);
 }
 
@@ -522,7 +522,7 @@ connection_follow(Connection *connection, const char *path, guint silence_ms, co
     curl_library.curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
     curl_library.curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &following);
     connection->failure[0] = '\0';
-    curl_library.curl_easy_perform(curl);
+    loopback_perform(&connection->loopback, curl, 0);
     curl_library.curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     return status;
 }

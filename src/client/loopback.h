@@ -6,10 +6,17 @@
 #ifndef JESCOPE_CLIENT_LOOPBACK_H
 #define JESCOPE_CLIENT_LOOPBACK_H
 
+#include "client/curl-library.h"
+
 #include <glib.h>
+#include <netinet/in.h>
 #include <sys/types.h>
 
 #define LOOPBACK_ANY_SYSTEM_USER ((uid_t)-1)
+
+enum {
+    LOOPBACK_REFUSED_MAX = 8, /* addresses of a name that are refused, beyond which no other is tried */
+};
 
 /* For CURLOPT_PREREQFUNCTION. */
 typedef struct {
@@ -19,6 +26,8 @@ typedef struct {
     gboolean is_strange;    /* it is such a user... */
     gboolean is_refused;    /* ...who was refused */
     uid_t stranger;
+    char refused[LOOPBACK_REFUSED_MAX][INET6_ADDRSTRLEN]; /* the addresses where he listens */
+    guint n_refused;
 } Loopback;
 
 /* Whether the server at ADDRESS and PORT, connected with OWN_ADDRESS and OWN_PORT, may be sent a request: it is not on
@@ -32,6 +41,13 @@ gboolean loopback_user_may_have(Loopback *loopback, uid_t server);
 
 /* Whose server it is if it is_strange, to be freed; else NULL. */
 char *loopback_note(const Loopback *loopback, const char *server);
+
+/* Has CURL open no socket for an address that LOOPBACK has refused: it tries the next one of the name. */
+void loopback_skip_refused(Loopback *loopback, CURL *curl);
+
+/* Calls curl_easy_perform(), and again while an address is refused: a user who listens on one address of a name does
+ * not keep the caller from another. DEADLINE_MS is for all together; 0: CURL's own for each. */
+CURLcode loopback_perform(Loopback *loopback, CURL *curl, guint deadline_ms);
 
 /* Describes a refusal; to be freed. REMEDY: what to do if the server is right. */
 char *loopback_refusal(const Loopback *loopback, const char *server, const char *remedy);

@@ -159,6 +159,7 @@ set_up(Http *http, const ExportAccess *access)
         http->loopback.named = http->destination->server_user;
         curl_library.curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, on_connected);
         curl_library.curl_easy_setopt(curl, CURLOPT_PREREQDATA, http);
+        loopback_skip_refused(&http->loopback, curl);
     }
     if (access->ca_file != NULL) {
         curl_library.curl_easy_setopt(curl, CURLOPT_CAINFO, access->ca_file);
@@ -301,11 +302,9 @@ prepare(Http *http, const HttpRequest *request)
     }
     curl_library.curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
     curl_library.curl_easy_setopt(curl, CURLOPT_HTTPHEADER, http->headers);
-    curl_library.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)deadline_of(request));
     curl_library.curl_easy_setopt(curl, CURLOPT_HEADERDATA, &http->arrival);
     curl_library.curl_easy_setopt(curl, CURLOPT_WRITEDATA, &http->arrival);
     http->failure[0] = '\0';
-    http->loopback.is_refused = FALSE;
 }
 
 /* Unless an earlier request is still in progress, which was left behind. */
@@ -315,6 +314,7 @@ perform(Http *http, const HttpRequest *request, CURLcode *code)
     const BoundedTransfer transfer = {.curl = http->curl,
                                       .receiver = http->origin,
                                       .deadline_ms = deadline_of(request),
+                                      .loopback = &http->loopback,
                                       .is_over = http->destination->is_over,
                                       .data = http->destination->is_over_data,
                                       .state = http,

@@ -259,6 +259,22 @@ def test_a_user_who_listens_where_the_web_hook_did(ruled, hook):
         assert known["done"] and said.readline().startswith("/known Basic ")
 
 
+class HookOnIpv6(http.server.ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+    seen = released = None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user's process needs root")
+def test_a_user_who_listens_on_another_address_of_the_web_hook(ruled, hook):
+    with stranger() as (port, _), HookOnIpv6(("::1", port), Hook) as ours:
+        ours.seen, ours.released = {}, hook.released
+        threading.Thread(target=ours.serve_forever, daemon=True).start()
+        ruled.add("addresses", f"post http://localhost:{port}/ok/addresses", f"post {hook.url}/ok/addresses")
+        assert [action["done"] for action in posted(hook, "addresses")["actions"]] == [True]
+        assert len(ours.seen["addresses"]) == 1
+        ours.shutdown()
+
+
 def test_log_record_and_syslog(ruled, hook):
     """A collector of OTLP and a syslog daemon, by stand-ins for both; without a daemon the action has failed."""
     daemon = ruled.out / "syslog"

@@ -4,6 +4,7 @@
 import hashlib
 import hmac
 import http.server
+import socket
 import ssl
 import threading
 import urllib.parse
@@ -18,7 +19,7 @@ class Receiver:
     """Answers 200, or what `answers` holds: (status, headers) in turn, a callable of the request, or "cut" to hang up
     in the middle. It refuses connections until listen() if it is not `listening`. `stored` are the bodies of requests that were answered with 2xx, by path."""
 
-    def __init__(self, check=None, tls=None, listening=True):
+    def __init__(self, check=None, tls=None, listening=True, address=("127.0.0.1", 0)):
         self.requests, self.stored, self.answers, self.check = [], {}, [], check
         self.lock = threading.Lock()
         receiver = self
@@ -49,11 +50,12 @@ class Receiver:
 
         class Server(http.server.ThreadingHTTPServer):
             daemon_threads = True
+            address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
 
             def handle_error(self, *_):
                 pass
 
-        self.server = Server(("127.0.0.1", 0), Handler, bind_and_activate=False)
+        self.server = Server(address, Handler, bind_and_activate=False)
         self.server.server_bind()
         self.thread = None
         if tls:

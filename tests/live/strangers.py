@@ -7,7 +7,7 @@ import subprocess
 
 STRANGER = 23456
 
-LISTENER = """import http.server, sys
+LISTENER = """import http.server, socket, sys
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_PUT(self):
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -15,15 +15,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         print(self.path, self.headers["Authorization"], flush=True)
     do_POST = do_PUT
     def log_message(self, *_): pass
-server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+http.server.HTTPServer.address_family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+server = http.server.HTTPServer((sys.argv[1], 0), Handler)
 print(server.server_port, flush=True)
 server.serve_forever()"""
 
 
 @contextlib.contextmanager
-def stranger():
+def stranger(host="127.0.0.1"):
     """Its port, and its output: the path and the authorization of each request."""
-    with subprocess.Popen(["/usr/bin/python3", "-c", LISTENER], user=STRANGER, group=STRANGER, extra_groups=[], stdout=subprocess.PIPE,
+    with subprocess.Popen(["/usr/bin/python3", "-c", LISTENER, host], user=STRANGER, group=STRANGER, extra_groups=[], stdout=subprocess.PIPE,
                           text=True) as listener:
         try:
             yield int(listener.stdout.readline()), listener.stdout

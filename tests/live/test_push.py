@@ -391,6 +391,22 @@ def test_a_user_who_listens_where_the_receiver_did(push, tmp_path):
         assert "no such user" in push(f"{url}?server-user=no-such", status=2).stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user's process needs root")
+@pytest.mark.parametrize("his, ours", [("127.0.0.1", "::1"), ("::1", "127.0.0.1")])
+def test_a_user_who_listens_on_another_address_of_the_name(push, receiver, tmp_path, his, ours):
+    """`localhost` is two addresses: a user who listens on the one does not stop what is for the receiver on the other."""
+    token = secret(tmp_path / "token", "abc123\n")
+    with stranger(his) as (port, said):
+        one = receiver(address=(ours, port))
+        push(f"put+http://localhost:{port}", f"--token-file={token}")
+        assert one.requests[0].headers["Authorization"] == "Bearer abc123" and not waiting(push.queue)
+        one.stop()
+        done = push(f"put+http://localhost:{port}", f"--token-file={token}", "--for=100ms", status=3)
+        assert f"the listener belongs to user {STRANGER}" in done.stderr
+        push(f"put+http://localhost:{port}?server-user={STRANGER}", "--service=his")
+        assert "his" in said.readline()  # nothing came before
+
+
 def test_queue_of_others(push, tmp_path):
     """What others can write to is not sent, and what is in the queue is for its user alone."""
     push.queue.mkdir()

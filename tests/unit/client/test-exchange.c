@@ -195,6 +195,7 @@ test_a_transfer_that_does_not_end_is_left(void)
     CURLcode code = CURLE_OK;
     g_assert_true(curl_library_load("this test", &error));
     CURL *curls[BOUNDED_TRANSFER_LEFT_MAX + 1];
+    Loopback loopbacks[BOUNDED_TRANSFER_LEFT_MAX + 1] = {0};
     begin_endless();
     for (guint i = 0; i <= BOUNDED_TRANSFER_LEFT_MAX; i++) {
         curls[i] = curl_library.curl_easy_init();
@@ -202,6 +203,7 @@ test_a_transfer_that_does_not_end_is_left(void)
         const BoundedTransfer transfer = {.curl = curls[i],
                                           .receiver = "https://endless",
                                           .deadline_ms = i == 0 ? BRIEF_MS : 60000,
+                                          .loopback = &loopbacks[i],
                                           .is_over = i == 0 ? NULL : is_over,
                                           .release = note_released};
         g_assert_cmpint(bounded_transfer_perform(&transfer, &code), ==,
