@@ -359,6 +359,18 @@ make_answer(gpointer data, GOutputStream *out, GError **error)
 
 /* ---- the answer ---- */
 
+/* The author of the dumps of files is the owner of these, the one of a watch is in the options. */
+static guint
+seconds_of(const Run *run, const GArray *files)
+{
+    const uid_t author = run->source.symbolize.author;
+
+    if (run->has_dumps || run->has_births)
+        return report_seconds(files, author, &run->source);
+    return MAX(input_seconds_of(author, INPUT_FILE_FOREIGN_SECONDS),
+               input_files_seconds(files, INPUT_FILE_FOREIGN_SECONDS));
+}
+
 static int
 answer(Run *run, GError **error)
 {
@@ -371,14 +383,12 @@ answer(Run *run, GError **error)
     material_descriptors(&run->material, keep);
     if (run->watching.statistics > 0)
         g_array_append_val(keep, run->watching.statistics);
-    const gboolean names = run->has_dumps || run->has_births;
     const Confined confined = {.work = make_answer,
                                .data = run,
                                .keep = (const int *)(gconstpointer)keep->data,
                                .n_keep = keep->len,
                                .memory = CONFINED_WORK_STATISTICS,
-                               .seconds = names ? report_seconds(keep, &run->source)
-                                                : input_files_seconds(keep, INPUT_FILE_FOREIGN_SECONDS)};
+                               .seconds = seconds_of(run, keep)};
     return confined_work_print(&confined, "finding the cause", error);
 }
 

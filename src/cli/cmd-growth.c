@@ -198,7 +198,8 @@ run(char **operands, GError **error)
                              .data = &growth,
                              .descriptors = descriptors,
                              .output = arguments.output,
-                             .seconds = report_seconds(descriptors, &growth.source)};
+                             .seconds =
+                                 report_seconds(descriptors, source_author(growth.dumps.sources), &growth.source)};
     return report_confined(&work, error);
 }
 

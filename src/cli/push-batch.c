@@ -139,7 +139,7 @@ push_batch_make(char *name, const PushBatchOptions *options, PushBatchFacts *fac
                                .data = &making,
                                .keep = (const int *)(gconstpointer)descriptors->data,
                                .n_keep = descriptors->len,
-                               .seconds = report_seconds(descriptors, &making.source)};
+                               .seconds = report_seconds(descriptors, source_author(making.parts), &making.source)};
     int result = confined_work_run(&confined, "naming functions", &fd, error);
     facts->partial = result == STATUS_PARTIAL;
     if (result == STATUS_DONE || result == STATUS_PARTIAL)

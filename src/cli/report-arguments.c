@@ -7,6 +7,7 @@
 #include "cli/via.h"
 #include "cli/words.h"
 #include "confine/input-file.h"
+#include "confine/rights.h"
 #include "report/page-file.h"
 #include "source/comparison.h"
 
@@ -269,11 +270,15 @@ report_fill_source_options(SourceOptions *options, const ReportArguments *argume
 }
 
 guint
-report_seconds(const GArray *descriptors, const SourceOptions *options)
+report_seconds(const GArray *descriptors, uid_t author, const SourceOptions *options)
 {
-    const gboolean asks = options->symbolize.debuginfod && !options->symbolize.no_files;
-    return asks ? (guint)INPUT_FILE_FOREIGN_REPORT_SECONDS
-                : input_files_seconds(descriptors, INPUT_FILE_FOREIGN_REPORT_SECONDS);
+    const SymbolizeOptions *symbolize = &options->symbolize;
+    const guint foreign = INPUT_FILE_FOREIGN_REPORT_SECONDS;
+
+    if (symbolize->debuginfod && !symbolize->no_files)
+        return foreign;
+    author = rights_lesser(author, rights_lesser(symbolize->author, symbolize->owner));
+    return MAX(input_seconds_of(author, foreign), input_files_seconds(descriptors, foreign));
 }
 
 /* The report is built in memory: a file appears complete, or not at all. */
@@ -487,7 +492,9 @@ report_run_begun(const ReportArguments *arguments, const ReportDefaults *default
     if (begin(&run.compared, data, &run.source, error) && report_prepare_format(run.format, helpers, error)) {
         g_autoptr(GArray) descriptors = comparison_descriptors(&run.compared);
         g_array_append_vals(descriptors, helpers, G_N_ELEMENTS(helpers));
-        const guint seconds = defaults->seconds != 0 ? defaults->seconds : report_seconds(descriptors, &run.source);
+        const guint seconds = defaults->seconds != 0
+                                  ? defaults->seconds
+                                  : report_seconds(descriptors, comparison_author(&run.compared), &run.source);
         const ReportWork work = {make_report, &run, descriptors, arguments->output, seconds};
         status = report_confined(&work, error);
         report_unprepare_format();

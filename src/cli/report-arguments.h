@@ -111,9 +111,10 @@ gboolean report_prepare(ReportPrepared *prepared, const ReportArguments *argumen
                         GError **error);
 void report_fill_source_options(SourceOptions *options, const ReportArguments *arguments);
 
-/* The processor time in seconds for a report of the files DESCRIPTORS (of int): INPUT_FILE_FOREIGN_REPORT_SECONDS if
- * one belongs to another user, or a debuginfod server decides what is read; otherwise 0: as the sandbox allows. */
-guint report_seconds(const GArray *descriptors, const SourceOptions *options);
+/* The processor time in seconds for a report of what AUTHOR, or an author in OPTIONS, chose in the files DESCRIPTORS
+ * (of int): INPUT_FILE_FOREIGN_REPORT_SECONDS if one of them, or the owner of one of the files, is another user, or a
+ * debuginfod server decides what is read; otherwise 0: as the sandbox allows. */
+guint report_seconds(const GArray *descriptors, uid_t author, const SourceOptions *options);
 
 /* A status that the work of report_confined() may return: there is nothing to write. */
 enum { REPORT_NOT_WRITTEN = 64 };

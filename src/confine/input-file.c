@@ -149,6 +149,12 @@ is_foreign(int fd)
 }
 
 guint
+input_seconds_of(uid_t author, guint foreign_seconds)
+{
+    return rights_are_trusted(author) ? 0 : foreign_seconds;
+}
+
+guint
 input_file_seconds(int fd)
 {
     return is_foreign(fd) ? INPUT_FILE_FOREIGN_SECONDS : 0;

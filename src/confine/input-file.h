@@ -36,7 +36,11 @@ gboolean input_file_raise_limit(void);
  * for a report of such files: it reads program files as well, which may be large and root's. */
 enum { INPUT_FILE_FOREIGN_SECONDS = 30, INPUT_FILE_FOREIGN_REPORT_SECONDS = 120 };
 
-/* The former, if FD belongs to another user than root or the caller; otherwise 0: as the sandbox allows. */
+/* FOREIGN_SECONDS, if AUTHOR, who chose what is read, is another user than root or the caller; otherwise 0: as the
+ * sandbox allows. For what is of a process: it is in a memory file, which belongs to the caller. */
+guint input_seconds_of(uid_t author, guint foreign_seconds);
+
+/* INPUT_FILE_FOREIGN_SECONDS, if FD belongs to such a user; otherwise 0. */
 guint input_file_seconds(int fd);
 
 /* FOREIGN_SECONDS, if one of FDS (of int; -1: none) belongs to such a user; otherwise 0. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/comparison.h"
 
+#include "confine/rights.h"
 #include "report/coverage.h"
 
 gboolean
@@ -32,6 +33,14 @@ comparison_finish(Comparison *comparison, const SourceOptions *options, GError *
     source_add_note(comparison->now, coverage_between(profile_capture(comparison->base->profile),
                                                       profile_capture(comparison->now->profile)));
     return TRUE;
+}
+
+uid_t
+comparison_author(const Comparison *comparison)
+{
+    const uid_t base = comparison->base_parts ? source_author(comparison->base_parts) : 0;
+
+    return rights_lesser(source_author(comparison->now_parts), base);
 }
 
 GArray *

@@ -17,6 +17,9 @@ gboolean comparison_begin(Comparison *comparison, char *const *names, guint n, c
 /* Reads and symbolizes them. */
 gboolean comparison_finish(Comparison *comparison, const SourceOptions *options, GError **error);
 
+/* source_author() of all. */
+uid_t comparison_author(const Comparison *comparison);
+
 /* The descriptors that comparison_finish() needs, of int. */
 GArray *comparison_descriptors(const Comparison *comparison);
 

@@ -34,13 +34,12 @@ static void
 prepare_files(Dumps *dumps, SymbolizeOptions *options)
 {
     const Source *live = NULL;
-    uid_t author = 0;
+    const uid_t author = source_author(dumps->sources);
 
     for (guint i = 0; i < dumps->sources->len; i++) {
         const Source *source = dumps->sources->pdata[i];
         options->owner = rights_lesser(options->owner, source->owner);
         options->taken = source_older(options->taken, source->taken);
-        author = rights_lesser(author, source->live ? target_user(source->target) : source->owner);
         if (source->live)
             live = source;
     }

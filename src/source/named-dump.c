@@ -2,6 +2,7 @@
 #include "source/named-dump.h"
 
 #include "confine/confined.h"
+#include "confine/input-file.h"
 #include "confine/rights.h"
 #include "report/report.h"
 #include "target/process.h"
@@ -76,7 +77,11 @@ gboolean
 named_dump_finish(NamedDump *dump, GError **error)
 {
     Naming naming = {.dump = dump};
-    const Confined confined = {.work = write_named, .data = &naming, .keep = &dump->fd, .n_keep = 1};
+    const Confined confined = {.work = write_named,
+                               .data = &naming,
+                               .keep = &dump->fd,
+                               .n_keep = 1,
+                               .seconds = input_seconds_of(dump->author, INPUT_FILE_FOREIGN_REPORT_SECONDS)};
     ConfinedResult result;
 
     if (dump->of_server)

@@ -470,6 +470,18 @@ source_finish(GPtrArray *parts, const SourceOptions *options, GError **error)
     return g_steal_pointer(&source);
 }
 
+uid_t
+source_author(const GPtrArray *parts)
+{
+    uid_t author = 0;
+
+    for (guint i = 0; i < parts->len; i++) {
+        const Source *part = parts->pdata[i];
+        author = rights_lesser(author, part->live ? target_user(part->target) : part->owner);
+    }
+    return author;
+}
+
 GArray *
 source_descriptors(const GPtrArray *parts)
 {

@@ -67,6 +67,9 @@ Source *source_finish(GPtrArray *parts, const SourceOptions *options, GError **e
  * when its data was taken, seconds since 1970. */
 GPtrArray *source_begin_document(int fd, SourceRead *read, const char *name, gint64 time, const SourceOptions *options);
 
+/* The user who chose what PARTS say: of the processes, or the owner of the files; of several, by rights_lesser(). */
+uid_t source_author(const GPtrArray *parts);
+
 /* The descriptors that source_finish() needs, of int. */
 GArray *source_descriptors(const GPtrArray *parts);
 

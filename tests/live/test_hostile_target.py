@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import subprocess
 import sys
@@ -248,6 +249,52 @@ def test_a_user_that_becomes_root_names_no_files(open_path, mode):
             assert "secret.so" in named and "printf" not in named, n
             uids = next(line for line in pathlib.Path(f"/proc/{target.pid}/status").read_text().splitlines() if line.startswith("Uid:"))
             assert uids.split()[1:4] == ["0"] * 3
+
+
+def descendants(pid):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+        for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            yield int(child)
+            yield from descendants(child)
+
+
+def processor_time_of(pid):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        limits = pathlib.Path(f"/proc/{pid}/limits").read_text()
+        if found := re.search(r"^Max cpu time +(\d+)", limits, re.MULTILINE):
+            return int(found[1])
+    return None
+
+
+def processor_times(folder, *words):
+    """The seconds of a processor that the children of a command may take."""
+    seen = set()
+    with subprocess.Popen([JESCOPE, *map(str, words)], env=environment(folder), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as command:
+        try:
+            while command.poll() is None:
+                seen |= {processor_time_of(child) for child in descendants(command.pid)}
+            assert command.returncode in (0, 4), command.stderr.read()
+        finally:
+            command.kill()
+    return seen - {None}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming other users needs root")
+@pytest.mark.parametrize("mode", ["another-user", "same-user"])
+def test_processor_time_for_what_another_users_process_says(open_path, mode):
+    """It is in a file of the reader's own: what counts is who chose it. The text is long, so that its reader is seen."""
+    folder = open_path
+    (folder / "agents").mkdir(mode=0o700)
+    text = folder / "given.heap"
+    stacks = "".join(f"@ {' '.join(hex(0x1000 + (n * 7919 + k * 104729) % 0x2A0000) for k in range(30))}\n  t*: 1: 8 [0: 0]\n" for n in range(5000))
+    text.write_text(f"heap_v2/524288\n  t*: 1: 8 [0: 0]\n{stacks}\nMAPPED_LIBRARIES:\n")
+    text.chmod(0o644)
+    with started([sys.executable, PROGRAM, mode, text], env=environment(folder)) as target:
+        pid = int(target.stdout.readline())
+        for words, seconds in [(["report", pid], 120), (["growth", text, text, pid], 120), (["push", pid, "--print=json"], 120),
+                               (["dump", pid, "--symbolize", "-o", folder / "named"], 120), (["doctor", "--for=1s", pid], 30)]:
+            wanted = seconds if mode == "another-user" else 1800
+            assert processor_times(folder, *words) - {wanted + 1} == {wanted}, words  # the hard limit is set first, a second later
 
 
 def kept_by_watch(folder, pid, box):

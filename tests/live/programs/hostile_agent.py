@@ -99,8 +99,8 @@ def output(request, descriptor):
         held.append(mmap.mmap(descriptor, size))
     elif MODE == "ansi" and request.op == wire.WIRE_OP_STATS:
         size = write_all(descriptor, STATISTICS)
-    elif MODE.startswith("becomes-root") and len(sys.argv) > 2:
-        size = write_all(descriptor, pathlib.Path(sys.argv[2]).read_bytes())
+    elif len(sys.argv) > 2:
+        size = write_all(descriptor, pathlib.Path(sys.argv[2]).read_bytes() * (40 if request.op == wire.WIRE_OP_STATS else 1))
     elif MODE == "forges" and request.op == wire.WIRE_OP_DUMP:
         size = write_all(descriptor, FORGED)
     elif MODE == "lseek":
@@ -115,7 +115,7 @@ def sample(request, message):
     asked = wire.WireSampleRequest.from_buffer_copy(message)
     if MODE == "one-row":
         time.sleep(0.3)
-    value = {"ones": 2**64 - 1, "one-row": 4096, "late-statistics": 1, "arenas": 1 << 32}.get(MODE, 1000)
+    value = {"ones": 2**64 - 1, "one-row": 4096, "late-statistics": 1, "same-user": 1, "another-user": 1, "arenas": 1 << 32}.get(MODE, 1000)
     words = (wire.ctypes.c_uint64 * 122)(*[value] * 122)
     if MODE == "arenas":
         words[0] = 2**64 - 1  # all values are there
@@ -173,7 +173,7 @@ def main():
     listener.listen(64)
     if MODE.startswith("becomes-root"):
         os.setresuid(65534, 65534, 0)
-    if MODE == "claims-root":
+    if MODE in ("claims-root", "another-user"):
         os.setresuid(65534, 65534, 65534)
     print(os.getpid(), flush=True)
     while True:

@@ -132,6 +132,9 @@ test_seconds(void)
     g_array_append_val(fds, own);
     g_assert_cmpuint(input_files_seconds(fds, SECONDS), ==, 0);
     g_assert_cmpuint(input_file_seconds(own), ==, 0);
+    g_assert_cmpuint(input_seconds_of(geteuid(), SECONDS), ==, 0);
+    g_assert_cmpuint(input_seconds_of(0, SECONDS), ==, 0);
+    g_assert_cmpuint(input_seconds_of(SOMEBODY, SECONDS), ==, SECONDS);
     if (fchown(own, SOMEBODY, (gid_t)-1) == 0) {
         g_assert_cmpuint(input_files_seconds(fds, SECONDS), ==, SECONDS);
         g_assert_cmpuint(input_file_seconds(own), ==, INPUT_FILE_FOREIGN_SECONDS);
