@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/confined-work.h"
+#include "cli/kept.h"
 #include "confine/input-file.h"
 #include "history/handed.h"
 #include "history/history.h"
@@ -32,7 +33,7 @@ static const StatsMetric sizes[] = {STATS_ALLOCATED,       STATS_ACTIVE,       S
                                     STATS_ARENA_ALLOCATED, STATS_ARENA_ACTIVE, STATS_ARENA_MAPPED};
 
 static gboolean
-load_history(const char *file, const char *target, Iterations *iterations, GError **error)
+load_history(const char *file, const char *target, Iterations *iterations, gboolean *left_out, GError **error)
 {
     history_take_handed();
     g_autoptr(History) history = history_open(file, HISTORY_READ, error);
@@ -45,6 +46,7 @@ load_history(const char *file, const char *target, Iterations *iterations, GErro
     history_iterator_only(iterator, sizes, G_N_ELEMENTS(sizes));
     gboolean fine = iterator->each(iterator, iterations_add, iterations, error);
     iterator->free(iterator);
+    *left_out = kept_warn(file, history_damaged_blocks(history));
     return fine;
 }
 
@@ -68,13 +70,16 @@ typedef struct {
 } Run;
 
 static gboolean
-load(const Run *run, Iterations *iterations, StatsReport *report, GError **error)
+load(const Run *run, Iterations *iterations, gboolean *left_out, GError **error)
 {
+    StatsReport report = {0};
     if (run->file.fd < 0)
-        return load_history(run->file.path, run->target, iterations, error);
+        return load_history(run->file.path, run->target, iterations, left_out, error);
     if (g_str_has_suffix(run->file.path, ".py"))
         return jemdata_read_file(&run->file, iterations_add, iterations, error);
-    return stats_read_file(&run->file, iterations_add, iterations, report, error);
+    gboolean fine = stats_read_file(&run->file, iterations_add, iterations, &report, error);
+    *left_out = fine && analyses_warn(run->file.path, &report);
+    return fine;
 }
 
 static gboolean
@@ -88,10 +93,9 @@ analyse(gpointer data, GOutputStream *out, GError **error)
 {
     Run *run = data;
     g_autoptr(Iterations) iterations = iterations_new();
-    StatsReport report = {0};
-    if (!load(run, iterations, &report, error))
+    gboolean left_out = FALSE;
+    if (!load(run, iterations, &left_out, error))
         return STATUS_FAILED;
-    gboolean left_out = analyses_warn(run->file.path, &report);
     if (iterations_count(iterations) == 0) {
         g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s holds no%s jemalloc statistics", run->file.path,
                     left_out ? " whole" : "");

@@ -41,7 +41,7 @@ gboolean analyses_warn(const char *file, const StatsReport *report);
 
 /* Loads all samples of FILE (TARGET: as in AnalysisOptions; NULL: the only one) and prints the analysis of REQUEST, in
  * a confined child. An end of ANALYSES_END is the last sample. Returns the exit status; STATUS_PARTIAL if parts of a
- * damaged log were skipped, which are reported on stderr. */
+ * damaged log or history were skipped, which are reported on stderr. */
 #define ANALYSES_END G_MAXINT64
 int analyses_print(const char *file, const char *target, const AnalysisRequest *request, GError **error);
 

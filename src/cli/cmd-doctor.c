@@ -343,6 +343,10 @@ make_answer(gpointer data, GOutputStream *out, GError **error)
         (run->has_dumps && !dumps_finish(&run->dumps, &run->source, error)) ||
         (run->has_births && !dumps_finish(&run->births, &run->source, error)))
         return STATUS_FAILED;
+    if (run->watching.evidence.moments->len == 0 && !run->has_dumps) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s has no sample that can be read", run->name);
+        return STATUS_FAILED;
+    }
     read_statistics(run);
     doctor_classes(run->watching.evidence.moments, &classes);
     judge_past(run, &classes);
@@ -354,7 +358,7 @@ make_answer(gpointer data, GOutputStream *out, GError **error)
     print_answer(run, &report);
     if (report.findings->len > 0)
         return STATUS_FOUND;
-    return run->has_dumps && run->dumps.partial ? STATUS_PARTIAL : STATUS_DONE;
+    return run->material.partial || (run->has_dumps && run->dumps.partial) ? STATUS_PARTIAL : STATUS_DONE;
 }
 
 /* ---- the answer ---- */

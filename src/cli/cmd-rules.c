@@ -3,6 +3,7 @@
 #include "cli/confined-work.h"
 #include "cli/document.h"
 #include "cli/duration.h"
+#include "cli/kept.h"
 #include "cli/moment.h"
 #include "cli/size.h"
 #include "cli/via.h"
@@ -205,10 +206,7 @@ check_history(gpointer data, GOutputStream *out, GError **error)
         document_print("jescope-rules-check", json_pack("{s:o}", "checks", checks_json(checks)));
     else
         print_text(checks);
-    if (history_damaged_blocks(history) == 0)
-        return STATUS_DONE;
-    command_say("%s: left out %u damaged blocks", check->path, history_damaged_blocks(history));
-    return STATUS_PARTIAL;
+    return kept_warn(check->path, history_damaged_blocks(history)) ? STATUS_PARTIAL : STATUS_DONE;
 }
 
 static gboolean

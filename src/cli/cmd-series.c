@@ -208,10 +208,8 @@ show(gpointer data, GOutputStream *out, GError **error)
     int status = list_metrics              ? kept_print_metrics(history, targets, as_json, error)
                  : *run->selectors == NULL ? kept_print_targets(history, targets, as_json, error)
                                            : run_query(history, run, error);
-    if (status != STATUS_DONE || history_damaged_blocks(history) == 0)
-        return status;
-    command_say("%s: left out %u damaged blocks", run->path, history_damaged_blocks(history));
-    return STATUS_PARTIAL;
+    const gboolean left_out = kept_warn(run->path, history_damaged_blocks(history));
+    return status == STATUS_DONE && left_out ? STATUS_PARTIAL : status;
 }
 
 static int

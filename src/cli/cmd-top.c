@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
 #include "cli/duration.h"
+#include "cli/kept.h"
 #include "cli/target-source.h"
 #include "cli/terminal.h"
 #include "cli/via.h"
@@ -173,7 +174,9 @@ run(char **operands, GError **error)
     if (!once && !as_json)
         tui_prepare();
     g_autoptr(Feed) feed = open_feed(operands, sources, &one, error);
-    return feed != NULL && run_over(feed, one, error) ? STATUS_DONE : STATUS_FAILED;
+    if (feed == NULL || !run_over(feed, one, error))
+        return STATUS_FAILED;
+    return replay != NULL && kept_warn(replay, replay_feed_damaged(feed)) ? STATUS_PARTIAL : STATUS_DONE;
 }
 
 static const Example examples[] = {

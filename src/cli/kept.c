@@ -187,3 +187,11 @@ kept_print_metrics(History *history, char **targets, gboolean as_json, GError **
         json_decref(list);
     return STATUS_DONE;
 }
+
+gboolean
+kept_warn(const char *path, guint n)
+{
+    if (n > 0)
+        command_say("%s: left out %u damaged blocks", path, n);
+    return n > 0;
+}

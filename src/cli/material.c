@@ -4,6 +4,7 @@
 #include "cli/analyses.h"
 #include "cli/command.h"
 #include "cli/confined-work.h"
+#include "cli/kept.h"
 
 #include "confine/input-file.h"
 #include "history/handed.h"
@@ -170,7 +171,7 @@ add_sample(StatsSample *sample, gpointer data, GError **error)
 }
 
 static gboolean
-read_history(const Material *material, GArray *moments, GError **error)
+read_history(Material *material, GArray *moments, GError **error)
 {
     history_take_handed();
     g_autoptr(History) history = history_open(material->history, HISTORY_READ, error);
@@ -185,6 +186,7 @@ read_history(const Material *material, GArray *moments, GError **error)
         return FALSE;
     gboolean fine = iterator->each(iterator, add_sample, moments, error);
     iterator->free(iterator);
+    material->partial = kept_warn(material->history, history_damaged_blocks(history));
     return fine;
 }
 
@@ -192,17 +194,18 @@ read_history(const Material *material, GArray *moments, GError **error)
 static int
 extract_history(gpointer data, GOutputStream *out, GError **error)
 {
+    Material *material = data;
     g_autoptr(SampleBytesFile) file = sample_bytes_file_new();
     g_auto(DoctorEvidence) evidence = {0};
     doctor_evidence_init(&evidence);
-    if (!read_history(data, evidence.moments, error))
+    if (!read_history(material, evidence.moments, error))
         return STATUS_FAILED;
     for (guint i = 0; i < evidence.moments->len; i++)
         sample_bytes_file_add(file, g_array_index(evidence.moments, DoctorMoment, i).sample);
     if (sample_bytes_file_write(file, STDOUT_FILENO))
-        return STATUS_DONE;
-    g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s: its samples cannot be written: %s",
-                ((const Material *)data)->history, g_strerror(errno));
+        return material->partial ? STATUS_PARTIAL : STATUS_DONE;
+    g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s: its samples cannot be written: %s", material->history,
+                g_strerror(errno));
     return STATUS_FAILED;
 }
 
@@ -219,9 +222,10 @@ open_history(Material *material, GError **error)
                                .seconds = history_handed_seconds()};
     g_autofree char *doing = g_strdup_printf("reading %s", material->history);
     int extract = -1;
-    const gboolean fine = confined_work_run(&confined, doing, &extract, error) == STATUS_DONE;
+    const int status = confined_work_run(&confined, doing, &extract, error);
     material->extract = MAX(extract, 0);
-    return fine;
+    material->partial = status == STATUS_PARTIAL;
+    return status == STATUS_DONE || status == STATUS_PARTIAL;
 }
 
 gboolean
@@ -270,7 +274,7 @@ material_read(Material *material, DoctorEvidence *evidence, GError **error)
         guint before = evidence->moments->len;
         if (!stats_read_file(file, add_sample, evidence->moments, &report, error))
             return FALSE;
-        analyses_warn(file->path, &report);
+        material->partial = analyses_warn(file->path, &report) || material->partial;
         if (evidence->moments->len == 0 && before == 0) {
             g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s holds neither a heap dump nor jemalloc statistics",
                         file->path);

@@ -11,6 +11,7 @@ typedef struct {
     GPtrArray *paths;   /* char *: of the files */
     char *history;      /* or NULL */
     int samples;        /* an open file of the server (stats/sample-bytes.h); 0: none */
+    gboolean partial;   /* parts of the files are damaged and were left out, which is reported on stderr */
     int extract;        /* such a file with the samples of the history file; 0: none */
     const char *target; /* in the history file, or NULL */
     pid_t pid;          /* the process of which the history must have samples; 0: any */

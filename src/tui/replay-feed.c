@@ -340,3 +340,9 @@ replay_feed_new(const char *path, guint every_ms, guint *left_out, GError **erro
     find_range(self);
     return &self->base;
 }
+
+guint
+replay_feed_damaged(const Feed *feed)
+{
+    return replay_source_damaged(((const ReplayFeed *)feed)->source);
+}

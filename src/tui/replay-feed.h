@@ -10,4 +10,7 @@
  * *LEFT_OUT to the number of targets that are not shown, as the file has too many. */
 Feed *replay_feed_new(const char *path, guint every_ms, guint *left_out, GError **error);
 
+/* The damaged blocks that were left out so far; of several readings, the most. */
+guint replay_feed_damaged(const Feed *feed);
+
 #endif

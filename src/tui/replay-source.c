@@ -17,7 +17,8 @@
 #define LIVES_TYPE   "a(xxxsss)"
 #define TARGET_TYPE  "(sxxtx" LIVES_TYPE ")"
 #define TARGETS_TYPE "(ua" TARGET_TYPE ")" /* how many are left out; the others */
-#define SAMPLES_TYPE "a(uuay)"
+#define SAMPLES_ROWS "a(uuay)"
+#define SAMPLES_TYPE "(u" SAMPLES_ROWS ")" /* how many damaged blocks are left out; the others */
 #define DUMPS_TYPE   "a(xtttt)"
 #define EVENTS_TYPE  "a(xs)"
 
@@ -41,6 +42,7 @@ struct ReplaySource {
     char *path;
     GArray *targets; /* of ReplayTarget */
     guint left_out;
+    guint damaged; /* the most blocks that one reading has left out */
 };
 
 /* In the child ------------------------------------------------------------------------------------------------------
@@ -272,12 +274,14 @@ write_samples(gpointer data, GOutputStream *out, GError **error)
     if (history == NULL)
         return -1;
     reading->moments = g_new0(StatsSample *, reading->window->count);
-    g_variant_builder_init(&rows, G_VARIANT_TYPE(SAMPLES_TYPE));
+    g_variant_builder_init(&rows, G_VARIANT_TYPE(SAMPLES_ROWS));
     for (guint i = 0; i < reading->source->targets->len; i++)
         if (is_in(&g_array_index(reading->source->targets, ReplayTarget, i), reading->window))
             read_target(reading, history, i, &rows);
     g_free(reading->moments);
-    return write_value(g_variant_builder_end(&rows), out, error) ? 0 : -1;
+    GVariant *whole =
+        g_variant_new("(u@" SAMPLES_ROWS ")", history_damaged_blocks(history), g_variant_builder_end(&rows));
+    return write_value(whole, out, error) ? 0 : -1;
 }
 
 typedef struct {
@@ -635,6 +639,12 @@ replay_source_left_out(const ReplaySource *source)
     return source->left_out;
 }
 
+guint
+replay_source_damaged(const ReplaySource *source)
+{
+    return source->damaged;
+}
+
 GArray *
 replay_source_events(const ReplaySource *source, const char *target)
 {
@@ -671,15 +681,18 @@ sample_of(GVariant *bytes)
 }
 
 GPtrArray *
-replay_source_read(const ReplaySource *source, const ReplayWindow *window)
+replay_source_read(ReplaySource *source, const ReplayWindow *window)
 {
     Reading reading = {.source = source, .window = window};
-    g_autoptr(GVariant) rows = run(write_samples, &reading, SAMPLES_TYPE, NULL);
+    g_autoptr(GVariant) whole = run(write_samples, &reading, SAMPLES_TYPE, NULL);
+    g_autoptr(GVariant) rows = NULL;
     GVariantIter iterator;
-    guint target, moment;
+    guint target, moment, damaged;
     GVariant *bytes;
-    if (rows == NULL)
+    if (whole == NULL)
         return NULL;
+    g_variant_get(whole, "(u@" SAMPLES_ROWS ")", &damaged, &rows);
+    source->damaged = MAX(source->damaged, damaged);
     GPtrArray *samples = g_ptr_array_new_with_free_func(free_sample);
     g_ptr_array_set_size(samples, (gint)(source->targets->len * window->count));
     g_variant_iter_init(&iterator, rows);

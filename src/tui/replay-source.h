@@ -56,7 +56,10 @@ typedef struct {
 
 /* The latest sample of each moment, of StatsSample (NULL: none): all moments of the first target, then all of the
  * second, and so on. NULL if they cannot be read. */
-GPtrArray *replay_source_read(const ReplaySource *source, const ReplayWindow *window);
+GPtrArray *replay_source_read(ReplaySource *source, const ReplayWindow *window);
+
+/* The most damaged blocks that one call of replay_source_read() has left out. */
+guint replay_source_damaged(const ReplaySource *source);
 
 /* A kept dump of a target. */
 typedef struct {

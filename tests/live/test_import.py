@@ -213,6 +213,35 @@ def test_several_writers(run, tmp_path):
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
+READERS = [["series", "allocated"], ["abs", "@", "0", "--total"], ["del", "@", "0", "--total"], ["eff", "@", "0", "--total"], ["doctor", "@"],
+           ["top", "--replay", "@", "--once"]]
+
+
+def damage(database, which):
+    with contextlib.closing(sqlite3.connect(database)) as history, history:
+        changed = history.execute(f"UPDATE block SET totals = x'0105deadbeef' WHERE id IN (SELECT {which} FROM block)").rowcount
+        assert history.execute("SELECT count(*) FROM block").fetchone()[0] >= 2
+    return changed
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda words: words[0])
+def test_damaged_blocks_are_reported(run, tmp_path, reader):
+    """Most readers left them out without a word, and 'doctor' called a history without a sample healthy."""
+    database = tmp_path / "history.db"
+    file = tmp_path / "console.log"
+    file.write_text(log(*range(1200)))
+    run("import", file)
+    words = [str(database) if word == "@" else word for word in reader]
+    assert run(*words).stderr == ""
+    assert damage(database, "min(id)") == 1
+    done = run(*words, status=3)
+    assert done.stderr == f"jescope: {database}: left out 1 damaged blocks\n"
+    blocks = damage(database, "id")
+    done = run(*words, status=3 if reader[0] == "top" else 1)
+    assert f"left out {1 if reader[0] == 'top' else blocks} damaged blocks\n" in done.stderr
+    assert "healthy" not in done.stdout
+
+
 def hot_journal(database, super_journal):
     """The bytes of a journal with one page of DATABASE, as a crash leaves it, that names SUPER_JOURNAL (pager.c of SQLite)."""
     content, page, nonce = database.read_bytes(), 4096, 12345
