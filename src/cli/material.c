@@ -144,22 +144,44 @@ made_of(const StatsSample *sample)
     return merged != NULL ? stats_values_or(merged->values, STATS_ARENA_SMALL_NMALLOC, 0) : 0;
 }
 
-/* A counter that has fallen belongs to another process. */
+/* The moments of a series. */
+typedef struct {
+    GArray *moments;  /* of DoctorMoment */
+    guint64 timeless; /* samples without a time that were left out */
+} Series;
+
+static gboolean
+is_timed(const StatsSample *sample)
+{
+    return sample->time_us != STATS_TIME_UNKNOWN;
+}
+
+static gboolean
+continues(const StatsSample *sample, const StatsSample *before)
+{
+    return sample->time_us > before->time_us && made_of(sample) >= made_of(before);
+}
+
+/* A counter that has fallen belongs to another process. A sample without a time is alone, and gives way to any other
+ * one; it is neither the first of a series nor a part of it. */
 static gboolean
 add_sample(StatsSample *sample, gpointer data, GError **error)
 {
-    GArray *moments = data;
-    const DoctorMoment *before = moments->len > 0 ? &g_array_index(moments, DoctorMoment, moments->len - 1) : NULL;
+    Series *series = data;
+    GArray *moments = series->moments;
+    const StatsSample *before = moments->len > 0 ? g_array_index(moments, DoctorMoment, moments->len - 1).sample : NULL;
 
-    if (before != NULL && (sample->time_us == STATS_TIME_UNKNOWN || sample->time_us <= before->sample->time_us ||
-                           made_of(sample) < made_of(before->sample)))
+    series->timeless += before != NULL && (!is_timed(before) || !is_timed(sample));
+    if (before != NULL && is_timed(before) && !is_timed(sample))
+        return TRUE;
+    if (before != NULL && (!is_timed(before) || !continues(sample, before)))
         g_array_set_size(moments, 0);
     /* The first one is kept: the times of all others are relative to it. */
     if (moments->len == MOST_MOMENTS)
         for (guint i = MOST_MOMENTS / 2; i > 0; i--)
             g_array_remove_index(moments, 2 * i - 1);
     gint64 first = moments->len > 0 ? g_array_index(moments, DoctorMoment, 0).sample->time_us : sample->time_us;
-    DoctorMoment moment = {.seconds = (gdouble)(sample->time_us - first) / G_USEC_PER_SEC,
+    DoctorMoment moment = {.seconds = ((gdouble)sample->time_us - (gdouble)first) / G_USEC_PER_SEC,
                            .sample = stats_sample_ref(sample),
                            .rss = stats_values_or(sample->totals, STATS_RSS, G_MAXUINT64),
                            .peak = G_MAXUINT64,
@@ -184,7 +206,8 @@ read_history(Material *material, GArray *moments, GError **error)
                                                    HISTORY_TOTALS | HISTORY_ARENAS | HISTORY_CLASSES, error);
     if (iterator == NULL)
         return FALSE;
-    gboolean fine = iterator->each(iterator, add_sample, moments, error);
+    Series series = {.moments = moments};
+    gboolean fine = iterator->each(iterator, add_sample, &series, error);
     iterator->free(iterator);
     material->partial = kept_warn(material->history, history_damaged_blocks(history));
     return fine;
@@ -258,7 +281,27 @@ read_samples(int fd, GArray *moments, GError **error)
         n = read(fd, bytes->data + before, PIECE);
         g_byte_array_set_size(bytes, before + (guint)MAX(n, 0));
     }
-    return sample_bytes_file_read(bytes->data, bytes->len, add_sample, moments, error);
+    Series series = {.moments = moments};
+    return sample_bytes_file_read(bytes->data, bytes->len, add_sample, &series, error);
+}
+
+static gboolean
+read_file(Material *material, const StatsFile *file, GArray *moments, GError **error)
+{
+    StatsReport report;
+    Series series = {.moments = moments};
+    const guint before = moments->len;
+
+    if (!stats_read_file(file, add_sample, &series, &report, error))
+        return FALSE;
+    material->partial = analyses_warn(file->path, &report) || material->partial;
+    if (series.timeless > 0)
+        command_say("%s: left out %" G_GUINT64_FORMAT " snapshots without a time: growth is that between times",
+                    file->path, series.timeless);
+    if (moments->len > 0 || before > 0)
+        return TRUE;
+    g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s holds neither a heap dump nor jemalloc statistics", file->path);
+    return FALSE;
 }
 
 gboolean
@@ -268,19 +311,9 @@ material_read(Material *material, DoctorEvidence *evidence, GError **error)
         return TRUE;
     if (material->samples > 0 && !read_samples(material->samples, evidence->moments, error))
         return FALSE;
-    for (guint i = 0; i < material->files->len; i++) {
-        const StatsFile *file = &g_array_index(material->files, StatsFile, i);
-        StatsReport report;
-        guint before = evidence->moments->len;
-        if (!stats_read_file(file, add_sample, evidence->moments, &report, error))
+    for (guint i = 0; i < material->files->len; i++)
+        if (!read_file(material, &g_array_index(material->files, StatsFile, i), evidence->moments, error))
             return FALSE;
-        material->partial = analyses_warn(file->path, &report) || material->partial;
-        if (evidence->moments->len == 0 && before == 0) {
-            g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s holds neither a heap dump nor jemalloc statistics",
-                        file->path);
-            return FALSE;
-        }
-    }
     return material->extract <= 0 || read_samples(material->extract, evidence->moments, error);
 }
 

@@ -167,6 +167,36 @@ def test_a_long_history(tmp_path):
     assert found["findings"][0]["bytes_per_second"] == pytest.approx(MIB / 200, rel=0.05)
 
 
+def timeless_among(tmp_path, *places, until=60):
+    """A log of a leak, whose snapshots at PLACES have no time."""
+    text = ""
+    for number in range(until):
+        stats = {"allocated": (50 + number) * MIB, "active": 150 * MIB, "metadata": 4 * MIB, "resident": 150 * MIB, "mapped": 150 * MIB, "retained": 0}
+        sample = {"jemalloc": {"version": "5.3.0-0", "arenas": {"narenas": 1, "page": 4096}, "stats": stats, "stats.arenas": {}}}
+        text += "" if number in places else time.strftime("%Y-%m-%dT%H:%M:%SZ\n", time.gmtime(1700000000 + 60 * number))
+        text += json.dumps(sample) + "\n" * 20  # a time that far before is not its
+    (tmp_path / "log").write_text(text)
+    return jescope(tmp_path, "doctor", "--json", tmp_path / "log", check=False)
+
+
+@pytest.mark.parametrize("places", [[0], [30], [59], [0, 1, 30, 59]])
+def test_a_snapshot_without_a_time(tmp_path, places):
+    """It was the first of a series whose times were then far from it, which had the leak called healthy."""
+    done = timeless_among(tmp_path, *places)
+    found = json.loads(done.stdout)
+    assert done.returncode == 4 and [finding["cause"] for finding in found["findings"]] == ["heap-leak"], done
+    assert 56 * 60 <= found["watched_seconds"] <= 59 * 60
+    assert f"left out {len(places)} snapshots without a time" in done.stderr
+
+
+def test_snapshots_without_any_time(tmp_path):
+    """The last one is what can be said."""
+    done = timeless_among(tmp_path, *range(5), until=5)
+    assert done.returncode == 0 and json.loads(done.stdout)["watched_seconds"] == 0
+    assert "left out 4 snapshots without a time" in done.stderr
+    assert "left out" not in timeless_among(tmp_path, 0, until=1).stderr
+
+
 def slow_history(tmp_path):
     """A history of another user, whose schema has each block take a second to read."""
     sample = f'{{"jemalloc":{{"version":"5.3.0-0","arenas":{{"narenas":1,"page":4096}},"stats":{{"allocated":{MIB}}},"stats.arenas":{{}}}}}}'
