@@ -65,6 +65,11 @@ print_left_out(const char *path, const ImportResult *result)
                     " damaged snapshots, the first at line %" G_GUINT64_FORMAT ": %s",
                     path, report->truncated, report->damaged, report->first_left_out,
                     report->why_left_out[0] != '\0' ? report->why_left_out : "no reason known");
+    if (result->misdated > 0)
+        command_say(
+            "%s: left out %" G_GUINT64_FORMAT
+            " samples without a time, which would be placed outside the years 1 to 9999; see --start and --every",
+            path, result->misdated);
     if (result->timeless > 0)
         command_say("%s: %" G_GUINT64_FORMAT " samples have no time; they were %s; see --start and --every", path,
                     result->timeless, start != NULL ? "counted from --start" : "placed before the file's last change");
@@ -130,7 +135,7 @@ run(char **operands, GError **error)
         ImportResult result;
         if (import_one(history, *operands, &import, &result, &cause)) {
             any = TRUE;
-            partial = partial || result.report.truncated + result.report.damaged > 0;
+            partial = partial || result.report.truncated + result.report.damaged + result.misdated > 0;
             continue;
         }
         if (operands[1] == NULL && !any) {

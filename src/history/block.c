@@ -184,9 +184,21 @@ append_arena(Appender *appender, const StatsArena *arena, GError **error)
            append_table(appender, arena->mutexes, owner, error);
 }
 
+static gboolean
+time_may_follow(gint64 time_us, gint64 before_us)
+{
+    return time_us >= before_us && stats_time_is_known(time_us);
+}
+
 gboolean
 block_append(Block *block, History *history, const StatsSample *sample, HistoryParts parts, GError **error)
 {
+    const guint rows = block_rows(block);
+    if (!time_may_follow(sample->time_us, rows > 0 ? block_time(block, rows - 1) : G_MININT64)) {
+        g_set_error_literal(error, HISTORY_ERROR, HISTORY_ERROR_FAILED,
+                            "a sample whose time cannot follow is not stored");
+        return FALSE;
+    }
     Appender appender = {.block = block,
                          .history = history,
                          .parts = parts,
@@ -393,15 +405,6 @@ read_section(sqlite3_stmt *statement, int column, guint rows, GError **error)
     if (section != NULL)
         g_set_error_literal(error, HISTORY_ERROR, HISTORY_ERROR_DAMAGED, "damaged block: sections differ in length");
     return NULL;
-}
-
-/* Whether a time can follow BEFORE_US in a block. Those that can are in the years 1 to 9999, which GDateTime has, so
- * that no difference of two overflows. */
-static gboolean
-time_may_follow(gint64 time_us, gint64 before_us)
-{
-    static const gint64 first_us = -62135596800 * G_USEC_PER_SEC, end_us = 253402300800 * G_USEC_PER_SEC;
-    return time_us >= MAX(before_us, first_us) && time_us < end_us;
 }
 
 static gboolean

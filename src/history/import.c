@@ -241,6 +241,18 @@ count_timeless(StatsSample *sample, gpointer data, GError **error)
     return TRUE;
 }
 
+/* The time of the first of COUNT samples, EVERY_US apart, of which the last one has the time END_S; of one that is too
+ * far from any, G_MAXINT64. */
+static gint64
+time_before(gint64 end_s, guint64 count, guint64 every_us)
+{
+    gint64 end_us, whole_us, start_us;
+    const gboolean too_far = __builtin_mul_overflow(end_s, G_USEC_PER_SEC, &end_us) ||
+                             __builtin_mul_overflow(MAX(count, 1) - 1, every_us, &whole_us) ||
+                             __builtin_sub_overflow(end_us, whole_us, &start_us);
+    return too_far ? G_MAXINT64 : start_us;
+}
+
 /* Assumes that the last sample of a log was written at its last modification, and the others before it. */
 static gboolean
 find_start(Import *import, GError **error)
@@ -255,8 +267,7 @@ find_start(Import *import, GError **error)
         return TRUE;
     if (!log_reader_read(import->path, count_timeless, &count, NULL, error))
         return FALSE;
-    import->next_us =
-        status.st_mtim.tv_sec * G_GINT64_CONSTANT(1000000) - (gint64)((count - 1) * import->options->every_us);
+    import->next_us = time_before(status.st_mtim.tv_sec, count, import->options->every_us);
     return TRUE;
 }
 
@@ -266,7 +277,8 @@ give_time(Import *import, StatsSample *sample, GError **error)
     if (import->next_us == STATS_TIME_UNKNOWN && !find_start(import, error))
         return FALSE;
     sample->time_us = import->next_us;
-    import->next_us += (gint64)import->options->every_us;
+    if (__builtin_add_overflow(import->next_us, import->options->every_us, &import->next_us))
+        import->next_us = G_MAXINT64;
     return TRUE;
 }
 
@@ -299,11 +311,12 @@ import_sample(StatsSample *sample, gpointer data, GError **error)
     if (!store_knows_digest(import->history, sink->life.target, digest, &seen, error) ||
         (timeless && !give_time(import, sample, error)))
         return FALSE;
-    if (seen)
-        import->result->known++;
-    else if (!add_sample(import, sink, sample, digest, error))
+    const gboolean misdated = !seen && !stats_time_is_known(sample->time_us);
+    import->result->known += seen;
+    import->result->misdated += misdated;
+    if (!seen && !misdated && !add_sample(import, sink, sample, digest, error))
         return FALSE;
-    import->result->timeless += timeless && !seen;
+    import->result->timeless += timeless && !seen && !misdated;
     if (import->options->progress != NULL)
         import->options->progress(import->result->known + import->result->added, sample->time_us,
                                   import->options->data);

@@ -28,6 +28,7 @@ typedef struct {
     guint64 added;
     guint64 known;    /* already there */
     guint64 timeless; /* samples added with an assumed time */
+    guint64 misdated; /* samples left out: their assumed time is not in the years 1 to 9999 */
 } ImportResult;
 
 /* Imports PATH ("-": standard input). On failure the samples written so far are kept; importing again continues. */

@@ -169,13 +169,21 @@ append_column(Section *section, const SectionKey *key)
     return last;
 }
 
+/* Whether KEY comes after all others, if these ascend. In the first row most keys do, and no index is needed to know
+ * that they are new. Two classes of one size have the same key. */
+static gboolean
+ascends(const Section *section, const SectionKey *key)
+{
+    const guint n = section->columns->len;
+    return section->next == n && (n == 0 || section_key_compare(section_key(section, n - 1), key) < 0);
+}
+
 static guint
 column_for(Section *section, const SectionKey *key)
 {
     if (section->next < section->columns->len && key_equal(section_key(section, section->next), key))
         return section->next;
-    /* In the first row all keys are new, so no index is needed. */
-    if (section->rows == 1 && section->next == section->columns->len)
+    if (section->rows == 1 && section->index == NULL && ascends(section, key))
         return append_column(section, key);
     if (section->index == NULL) {
         section->index = g_hash_table_new_full(key_hash, key_equal, g_free, NULL);

@@ -271,3 +271,10 @@ stats_sample_arena_count(const StatsSample *sample)
 {
     return lower_bound(sample, STATS_ARENA_MERGED);
 }
+
+gboolean
+stats_time_is_known(gint64 time_us)
+{
+    static const gint64 first_us = -62135596800 * G_USEC_PER_SEC, end_us = 253402300800 * G_USEC_PER_SEC;
+    return time_us >= first_us && time_us < end_us;
+}

@@ -152,6 +152,9 @@ typedef enum {
 
 #define STATS_TIME_UNKNOWN G_MININT64
 
+/* Whether TIME_US is in the years 1 to 9999, which GDateTime has. No difference of two such times overflows. */
+gboolean stats_time_is_known(gint64 time_us);
+
 typedef struct {
     gatomicrefcount references;
     gint64 time_us;      /* CLOCK_REALTIME in microseconds since 1970 (UTC), or STATS_TIME_UNKNOWN */

@@ -188,7 +188,8 @@ time_of(const Scan *scan)
         g_date_time_new(zone, scan->year, scan->month, scan->day, scan->hour, scan->minute, scan->second);
     if (date == NULL)
         return STATS_TIME_UNKNOWN;
-    return g_date_time_to_unix(date) * G_USEC_PER_SEC + scan->fraction_us - scan->zone_us;
+    const gint64 time_us = g_date_time_to_unix(date) * G_USEC_PER_SEC + scan->fraction_us - scan->zone_us;
+    return stats_time_is_known(time_us) ? time_us : STATS_TIME_UNKNOWN;
 }
 
 gsize

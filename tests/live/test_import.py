@@ -7,9 +7,11 @@ import json
 import os
 import pathlib
 import pty
+import re
 import sqlite3
 import struct
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -240,6 +242,56 @@ def test_damaged_blocks_are_reported(run, tmp_path, reader):
     done = run(*words, status=3 if reader[0] == "top" else 1)
     assert f"left out {1 if reader[0] == 'top' else blocks} damaged blocks\n" in done.stderr
     assert "healthy" not in done.stdout
+
+
+def json_log(*times, sizes=(64, 128)):
+    classes = {"bin": [{"size": size, "nregs": 64, "slab_size": 4096} for size in sizes]}
+    used = [{"nmalloc": 5, "ndalloc": 0, "nrequests": 5, "curregs": 5, "curslabs": 1} for _ in sizes]
+    arena = {"nthreads": 1, "pactive": 9, "mapped": 8192, "small": {"allocated": 99, "nmalloc": 5, "ndalloc": 0, "nrequests": 5}, "bins": used}
+    jemalloc = {"version": "5.3.0", "arenas": {"narenas": 1, "page": 4096, **classes}, "stats": {"allocated": 1_000_001, "active": 2_000_000},
+                "stats.arenas": {"merged": arena, "0": arena}}
+    return "".join(f"{time} host x[1]: hello\n{json.dumps({'jemalloc': jemalloc})}\n" for time in times)
+
+
+@pytest.mark.parametrize("last", ["9999-12-31T23:59:59-99:99", "0001-01-01T00:00:00+99:99", "9999-12-31T23:59:59Z"])
+def test_a_time_at_the_end_of_all_times(run, tmp_path, last):
+    """The zone brought it into a year that no reader takes, and the 50 samples before it could not be read either."""
+    file = tmp_path / "console.log"
+    file.write_text(json_log(*(f"2026-11-30T10:00:{second:02d}Z" for second in range(50)), last))
+    assert run("import", file).stdout == f"{file}: 51 samples added\n"
+    assert allocated(run, "console") == [1] * 51
+
+
+def test_classes_of_one_size(run, tmp_path):
+    """The columns of their values were two of one name, and no reader took the block."""
+    file = tmp_path / "console.log"
+    file.write_text(json_log("2026-11-30T10:00:00Z", "2026-11-30T10:00:01Z", sizes=(64, 64, 128)))
+    run("import", file)
+    assert run("series", "--metrics").stderr == ""
+    assert run("doctor", tmp_path / "history.db").stderr == ""
+
+
+@pytest.mark.parametrize("every", ["1s", "30d"])
+def test_times_that_no_reader_takes_are_not_stored(run, tmp_path, every):
+    file = tmp_path / "raw.txt"
+    file.write_text(log(*range(50), dated=False))
+    done = run("import", file, "--start=9999-12-31T23:59:30Z", f"--every={every}", status=3)
+    left_out = int(re.search(r"left out (\d+) samples without a time, which would be placed outside", done.stderr)[1])
+    assert f"{50 - left_out} samples added" in done.stdout and left_out > 0
+    listed = run("series", "--json")
+    assert sum(target["samples"] for target in json.loads(listed.stdout)["targets"]) == 50 - left_out and listed.stderr == ""
+
+
+def test_a_file_that_was_changed_after_all_times(run):
+    """On a file system whose times are not bounded."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        file = pathlib.Path(folder) / "raw.txt"
+        file.write_text(log(1, 2, dated=False))
+        os.utime(file, (1 << 40, 1 << 40))
+        if file.stat().st_mtime < 1 << 40:
+            pytest.skip("/dev/shm has no such times")
+        done = run("import", file, status=3)
+        assert "0 samples added" in done.stdout and "left out 2 samples without a time" in done.stderr
 
 
 def hot_journal(database, super_journal):

@@ -38,6 +38,25 @@ assert_value(const Section *section, guint32 owner, guint16 metric, guint row, g
     g_assert_cmpuint(value, ==, expected);
 }
 
+/* As of two size classes of one size, of which a section of one row made two columns that no reader took. */
+static void
+test_same_key_in_the_first_row(void)
+{
+    g_autoptr(Section) section = section_new();
+    section_add_row(section);
+    set(section, 1, 5, 10);
+    set(section, 1, 6, 20);
+    set(section, 1, 5, 30);
+    set(section, 1, 6, 40);
+    set(section, 1, 7, 50);
+    set(section, 1, 6, 60);
+    g_autoptr(Section) read = again(section);
+    g_assert_cmpuint(section_columns(read), ==, 3);
+    assert_value(read, 1, 5, 0, 30);
+    assert_value(read, 1, 6, 0, 60);
+    assert_value(read, 1, 7, 0, 50);
+}
+
 static void
 test_extremes(void)
 {
@@ -157,6 +176,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/section/same-key-in-the-first-row", test_same_key_in_the_first_row);
     g_test_add_func("/section/extremes", test_extremes);
     g_test_add_func("/section/holes", test_holes);
     g_test_add_func("/section/copy-row", test_copy_row);
