@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/guarded-files.h"
 
-#include <glib.h>
+#include "confine/rights.h"
+
 #include <sqlite3.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static sqlite3_vfs guarded;
 static int (*open_plain)(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags, int *opened);
+
+gboolean
+guarded_files_allow(uid_t of_journal, uid_t of_database)
+{
+    return rights_are_trusted(of_journal) || of_journal == of_database;
+}
 
 /* A missing file is trusted: the caller will create it. */
 static gboolean
 is_trusted(sqlite3_filename journal)
 {
     struct stat status, database;
-    if (lstat(journal, &status) != 0 || status.st_uid == 0 || status.st_uid == geteuid())
+    if (lstat(journal, &status) != 0 || rights_are_trusted(status.st_uid))
         return TRUE;
-    return stat(sqlite3_filename_database(journal), &database) == 0 && database.st_uid == status.st_uid;
+    return stat(sqlite3_filename_database(journal), &database) == 0 &&
+           guarded_files_allow(status.st_uid, database.st_uid);
 }
 
 static int

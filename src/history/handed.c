@@ -4,6 +4,7 @@
 #include "confine/input-file.h"
 #include "confine/opener.h"
 #include "confine/rights.h"
+#include "history/guarded-files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,8 @@
 #include <unistd.h>
 
 /* SQLite's auxiliary files. */
-static const char *const endings[] = {"-wal", "-shm", "-journal"};
+static const char index_ending[] = "-shm";
+static const char *const endings[] = {"-wal", index_ending, "-journal"};
 
 static struct {
     char *path;
@@ -23,8 +25,9 @@ static struct {
     /* The path in two parts: another user may own the directory, and replace it with a link to one of root's. */
     int directory;
     char *name;
-    int code;         /* errno: there is no file to open */
-    gboolean foreign; /* it is another user's */
+    struct stat file; /* what was found there: only this is handed out */
+    uid_t author;
+    int code; /* errno: there is no file to open */
     gboolean confined;
 } handed = {.directory = -1};
 
@@ -56,19 +59,23 @@ ending_of(const char *name)
 
 /* Gives a new auxiliary file to the owner of the history file, who may have to continue with it. */
 static void
-give_to_owner(int fd, const struct stat *history)
+give_to_owner(int fd)
 {
-    if (geteuid() == 0 && fchown(fd, history->st_uid, history->st_gid) != 0)
+    if (geteuid() == 0 && fchown(fd, handed.file.st_uid, handed.file.st_gid) != 0)
         return;
-    (void)!fchmod(fd, history->st_mode & 0666);
+    (void)!fchmod(fd, handed.file.st_mode & 0666);
 }
 
-/* TRUE for a hard link, which another user may have created to have a foreign file written to. */
-static gboolean
-is_another_name(int fd, const struct stat *history)
+/* errno if the auxiliary file FD with that suffix is refused: a hard link, which another user may have created to have
+ * a foreign file written to, or a journal of his. */
+static int
+objection_to(int fd, const char *ending)
 {
     struct stat status;
-    return fstat(fd, &status) != 0 || (status.st_nlink > 1 && status.st_uid != history->st_uid);
+    if (fstat(fd, &status) != 0 || (status.st_nlink > 1 && status.st_uid != handed.file.st_uid))
+        return EACCES;
+    const gboolean replayed = strcmp(ending, index_ending) != 0;
+    return replayed && !guarded_files_allow(status.st_uid, handed.file.st_uid) ? GUARDED_FILES_REFUSED : 0;
 }
 
 static int
@@ -76,27 +83,33 @@ open_beside(const char *ending, int access)
 {
     const int flags = O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     g_autofree char *name = g_strconcat(handed.name, ending, NULL);
-    struct stat history;
-    if (fstatat(handed.directory, handed.name, &history, 0) != 0)
-        return -1;
     int fd = openat(handed.directory, name, (access & (O_ACCMODE | O_PATH)) | flags);
     if (fd < 0 && errno == ENOENT && (access & O_CREAT) != 0) {
         fd = openat(handed.directory, name, (access & O_ACCMODE) | O_CREAT | O_EXCL | flags, 0600);
         if (fd >= 0)
-            give_to_owner(fd, &history);
-    } else if (fd >= 0 && is_another_name(fd, &history)) {
-        close(fd);
-        errno = EACCES;
-        return -1;
+            give_to_owner(fd);
+        return fd;
     }
-    return fd;
+    const int objection = fd >= 0 && (access & O_PATH) == 0 ? objection_to(fd, ending) : 0;
+    if (objection == 0)
+        return fd;
+    close(fd);
+    errno = objection;
+    return -1;
 }
 
 static int
 open_itself(int access)
 {
     const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW;
-    return openat(handed.directory, handed.name, (access & O_PATH) | flags);
+    struct stat status;
+    int fd = openat(handed.directory, handed.name, (access & O_PATH) | flags);
+    if (fd < 0 ||
+        (fstat(fd, &status) == 0 && status.st_dev == handed.file.st_dev && status.st_ino == handed.file.st_ino))
+        return fd;
+    close(fd);
+    errno = ESTALE;
+    return -1;
 }
 
 /* SUBJECT has the flags of open(2). The history file itself is only read. */
@@ -118,26 +131,26 @@ open_for_child(const OpenerQuestion *question, OpenerAnswer *answer)
         close(fd);
         return EACCES;
     }
+    if ((access & O_PATH) == 0 && !itself) /* what it holds counts instead of what the history has */
+        handed.author = rights_lesser(handed.author, status.st_uid);
     answer->fd = fd;
     return 0;
 }
 
-/* Where PATH leads, without links, to be freed; its owner. NULL with errno: nothing is there, or a link of another user
+/* Where PATH leads, without links, to be freed; what is there. NULL with errno: nothing, or a link of another user
  * leads to what is not his (EREMOTE). */
 static char *
-find_place(const char *path, uid_t *owner)
+find_place(const char *path, struct stat *file)
 {
     Walk walk;
-    struct stat status;
     int code = walk_to(&walk, path, WALK_FAILS);
-    if (code == 0 && fstat(walk.at, &status) != 0)
+    if (code == 0 && fstat(walk.at, file) != 0)
         code = errno;
-    if (code == 0 && walk.led && (!S_ISREG(status.st_mode) || input_file_objection(&walk, &status) != NULL))
+    if (code == 0 && walk.led && (!S_ISREG(file->st_mode) || input_file_objection(&walk, file) != NULL))
         code = EREMOTE;
     char *place = code == 0 ? walk_name(walk.at) : NULL;
     walk_end(&walk);
     errno = code;
-    *owner = place != NULL ? status.st_uid : geteuid();
     return place;
 }
 
@@ -150,11 +163,30 @@ open_directory(void)
     return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
 }
 
+/* Whether others than its owner, root and the caller can write to what has STATUS. A group of a user's own is his
+ * matter. */
+static gboolean
+is_shared(const struct stat *status)
+{
+    const mode_t of_others = geteuid() == 0 ? S_IWGRP | S_IWOTH : S_IWOTH;
+    return (status->st_mode & of_others) != 0;
+}
+
+static uid_t
+find_author(void)
+{
+    struct stat directory;
+    if (!rights_are_trusted(handed.file.st_uid))
+        return handed.file.st_uid;
+    const gboolean alone = fstat(handed.directory, &directory) == 0 && rights_are_trusted(directory.st_uid) &&
+                           !is_shared(&directory) && !is_shared(&handed.file);
+    return alone ? handed.file.st_uid : RIGHTS_NOBODY;
+}
+
 void
 history_hand_over(const char *path)
 {
-    uid_t owner;
-    g_autofree char *place = find_place(path, &owner);
+    g_autofree char *place = find_place(path, &handed.file);
     handed.code = place != NULL ? 0 : errno;
     g_free(handed.path);
     g_free(handed.place);
@@ -167,14 +199,20 @@ history_hand_over(const char *path)
     handed.directory = place != NULL ? open_directory() : -1;
     if (place != NULL && handed.directory < 0)
         handed.code = errno;
-    handed.foreign = !rights_are_trusted(owner);
+    handed.author = handed.code == 0 ? find_author() : geteuid();
     opener_handle(OPENER_HISTORY, open_for_child);
+}
+
+uid_t
+history_handed_author(void)
+{
+    return handed.author;
 }
 
 guint
 history_handed_seconds(void)
 {
-    return handed.foreign ? INPUT_FILE_FOREIGN_SECONDS : 0;
+    return rights_are_trusted(handed.author) ? 0 : INPUT_FILE_FOREIGN_SECONDS;
 }
 
 /* In the child ------------------------------------------------------------------------------------------------------

@@ -195,7 +195,8 @@ check_path(const char *path, HistoryMode mode, GError **error)
         if (mode == HISTORY_WRITE && errno == ENOENT)
             return make_directory(path, error);
         g_set_error(error, HISTORY_ERROR, errno == ENOENT ? HISTORY_ERROR_MISSING : HISTORY_ERROR_FAILED,
-                    "cannot open %s: %s%s", path, walk_strerror(errno),
+                    "cannot open %s: %s%s", path,
+                    errno == ESTALE ? "another file has taken its place; start again" : walk_strerror(errno),
                     errno == ENOENT ? "; 'jescope collect' and 'jescope import' create one" : "");
         return FALSE;
     }
@@ -282,7 +283,8 @@ open_reader(History *history, GError **error)
         set_up_reader(history, &cause))
         return TRUE;
     int result = sqlite3_errcode(history->db) & 0xff;
-    if (result == SQLITE_CANTOPEN || result == SQLITE_READONLY)
+    const gboolean refused = sqlite3_system_errno(history->db) == GUARDED_FILES_REFUSED;
+    if ((result == SQLITE_CANTOPEN && !refused) || result == SQLITE_READONLY)
         return connect_immutable(history, error);
     g_propagate_error(error, g_steal_pointer(&cause));
     return FALSE;

@@ -3,7 +3,6 @@
 
 #include "confine/account.h"
 #include "confine/confined.h"
-#include "confine/rights.h"
 #include "history/handed.h"
 #include "stats/sample-bytes.h"
 #include "text/printable.h"
@@ -732,23 +731,11 @@ replay_source_dumps(const ReplaySource *source, const char *target, gint64 until
     return dumps;
 }
 
-/* The user who can write the history; RIGHTS_NOBODY if several users can. */
-static uid_t
-author_of(const ReplaySource *source)
-{
-    struct stat file, parent;
-    g_autofree char *directory = g_path_get_dirname(source->path);
-    if (stat(source->path, &file) != 0 || stat(directory, &parent) != 0)
-        return RIGHTS_NOBODY;
-    gboolean is_safe = parent.st_uid == geteuid() && (parent.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-    return file.st_uid != geteuid() ? file.st_uid : is_safe ? geteuid() : RIGHTS_NOBODY;
-}
-
 /* Changes the owner of the dump: the files that it names are read with its owner's rights. */
 static gboolean
-give_to_author(const ReplaySource *source, int dump)
+give_to_author(int dump)
 {
-    uid_t author = author_of(source);
+    const uid_t author = history_handed_author();
     return geteuid() != 0 || author == 0 || fchown(dump, author, (gid_t)-1) == 0;
 }
 
@@ -760,8 +747,7 @@ replay_source_open_dump(const ReplaySource *source, const ReplayDump *dump, GErr
     const struct timespec times[] = {{.tv_sec = (time_t)taken_s}, {.tv_sec = (time_t)taken_s}};
     int output = run_to_file(write_dump, &wanted, error);
     /* Files modified after the dump are not used for symbols. */
-    if (output >= 0 &&
-        (lseek(output, 0, SEEK_SET) != 0 || futimens(output, times) != 0 || !give_to_author(source, output))) {
+    if (output >= 0 && (lseek(output, 0, SEEK_SET) != 0 || futimens(output, times) != 0 || !give_to_author(output))) {
         close(output);
         g_set_error_literal(error, HISTORY_ERROR, HISTORY_ERROR_FAILED, "the dump cannot be read");
         return -1;

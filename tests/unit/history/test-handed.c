@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "confine/confined.h"
+#include "confine/rights.h"
 #include "confine/sandbox.h"
 #include "fixture.h"
 #include "history/handed.h"
@@ -7,6 +8,7 @@
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -207,6 +209,89 @@ test_link_of_another_user(void)
     fixture_remove(path);
 }
 
+/* The owner of the directory puts another file in the place of the one that was found. */
+static void
+test_another_file_takes_its_place(void)
+{
+    char *path = make_history();
+    char *other = make_history();
+    g_autoptr(GError) error = NULL;
+    history_hand_over(path);
+    g_assert_cmpint(run(count_samples, path, &error), ==, 3);
+    g_assert_cmpint(g_rename(other, path), ==, 0);
+    g_assert_cmpint(run(count_samples, path, &error), ==, -1);
+    g_assert_nonnull(strstr(error->message, "another file has taken its place"));
+    fixture_remove(path);
+    fixture_remove(other);
+}
+
+static uid_t
+author_of(const char *path)
+{
+    history_hand_over(path);
+    return history_handed_author();
+}
+
+/* Who decides what is read: found with the file, not by its path afterwards. */
+static void
+test_author(void)
+{
+    char *path = make_history();
+    g_autofree char *folder = g_path_get_dirname(path);
+    g_assert_cmpuint(author_of(path), ==, geteuid());
+    g_assert_cmpint(chmod(folder, 0777), ==, 0);
+    g_assert_cmpuint(author_of(path), ==, RIGHTS_NOBODY);
+    g_assert_cmpint(chmod(folder, 0700), ==, 0);
+    g_assert_cmpint(chmod(path, 0666), ==, 0);
+    g_assert_cmpuint(author_of(path), ==, RIGHTS_NOBODY);
+    if (geteuid() == 0) {
+        g_assert_cmpint(chown(path, 12345, 12345), ==, 0);
+        g_assert_cmpuint(author_of(path), ==, 12345);
+        g_assert_cmpint(chown(path, 0, 0), ==, 0);
+        g_assert_cmpuint(history_handed_author(), ==, 12345);
+    }
+    fixture_remove(path);
+}
+
+/* What a file of a third user beside it holds counts instead of what the history has. */
+static void
+test_author_of_what_is_beside_it(void)
+{
+    if (geteuid() != 0) {
+        g_test_skip("only root has files of other users");
+        return;
+    }
+    char *path = make_history();
+    g_autofree char *index = g_strconcat(path, "-shm", NULL);
+    g_autoptr(GError) error = NULL;
+    leave_a_log(path);
+    g_assert_cmpint(chown(path, 12345, 12345), ==, 0);
+    g_assert_cmpint(chown(index, 4321, 4321), ==, 0);
+    history_hand_over(path);
+    g_assert_cmpint(run(count_samples, path, &error), ==, 5);
+    g_assert_cmpuint(history_handed_author(), ==, RIGHTS_NOBODY);
+    fixture_remove(path);
+}
+
+/* It would decide what is read. */
+static void
+test_log_of_another_user(void)
+{
+    if (geteuid() != 0) {
+        g_test_skip("only root has files of other users");
+        return;
+    }
+    char *path = make_history();
+    g_autofree char *log = g_strconcat(path, "-wal", NULL);
+    g_autoptr(GError) error = NULL;
+    leave_a_log(path);
+    g_assert_cmpint(chown(log, 12345, 12345), ==, 0);
+    history_hand_over(path);
+    g_assert_cmpint(run(count_samples, path, &error), ==, -1);
+    g_assert_nonnull(strstr(error->message, "belongs to another user"));
+    fixture_remove(path);
+}
+
 /* What a query of a file costs is up to whoever made it. */
 static void
 test_time_for_another_user(void)
@@ -234,6 +319,10 @@ main(int argc, char **argv)
     g_test_add_func("/history/handed/links-beside-the-file-are-not-followed", test_links_beside_the_file);
     g_test_add_func("/history/handed/directory-becomes-a-link", test_directory_becomes_a_link);
     g_test_add_func("/history/handed/another-name-beside-the-file", test_another_name_beside_the_file);
+    g_test_add_func("/history/handed/another-file-takes-its-place", test_another_file_takes_its_place);
+    g_test_add_func("/history/handed/log-of-another-user", test_log_of_another_user);
+    g_test_add_func("/history/handed/author", test_author);
+    g_test_add_func("/history/handed/author-of-what-is-beside-it", test_author_of_what_is_beside_it);
     g_test_add_func("/history/handed/time-for-another-user", test_time_for_another_user);
     return g_test_run();
 }

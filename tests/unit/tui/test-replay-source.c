@@ -4,6 +4,7 @@
 #include "../history/fixture.h"
 #include "history/database.h"
 
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,13 +23,21 @@ add_dump(const char *path)
     close(fd);
 }
 
+static ReplaySource *
+open_source(const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    ReplaySource *source = replay_source_new(path, &error);
+    g_assert_no_error(error);
+    return source;
+}
+
+/* Frees SOURCE. */
 static uid_t
-owner_of_dump(const char *path)
+owner_of_first_dump(ReplaySource *source)
 {
     g_autoptr(GError) error = NULL;
     struct stat status;
-    ReplaySource *source = replay_source_new(path, &error);
-    g_assert_no_error(error);
     g_autoptr(GArray) dumps = replay_source_dumps(source, "redis", G_MAXINT64, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(dumps->len, ==, 1);
@@ -38,6 +47,12 @@ owner_of_dump(const char *path)
     close(fd);
     replay_source_free(source);
     return status.st_uid;
+}
+
+static uid_t
+owner_of_dump(const char *path)
+{
+    return owner_of_first_dump(open_source(path));
 }
 
 /* The dump in another user's history names files of his choice: they are read with his rights. */
@@ -56,6 +71,31 @@ test_owner(void)
         g_assert_cmpuint(owner_of_dump(path), ==, 65534);
     }
     fixture_remove(path);
+}
+
+/* Its author does not become root by a link to a directory of root's that he puts in the place of his own. */
+static void
+test_owner_after_an_exchange(void)
+{
+    if (geteuid() != 0) {
+        g_test_skip("only root has files of other users");
+        return;
+    }
+    char *path = fixture_path(), *other = fixture_path();
+    g_autofree char *directory = g_path_get_dirname(path), *of_root = g_path_get_dirname(other);
+    g_autofree char *moved = g_strconcat(directory, ".moved", NULL);
+    add_dump(path);
+    add_dump(other);
+    g_assert_no_errno(chown(path, 4321, (gid_t)-1));
+    g_assert_no_errno(chown(directory, 4321, (gid_t)-1));
+    ReplaySource *source = open_source(path);
+    g_assert_no_errno(rename(directory, moved));
+    g_assert_no_errno(symlink(of_root, directory));
+    g_assert_cmpuint(owner_of_first_dump(source), ==, 4321);
+    g_assert_no_errno(unlink(directory));
+    g_assert_no_errno(rename(moved, directory));
+    fixture_remove(path);
+    fixture_remove(other);
 }
 
 static gboolean
@@ -235,6 +275,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/replay-source/owner", test_owner);
+    g_test_add_func("/replay-source/owner-after-an-exchange", test_owner_after_an_exchange);
     g_test_add_func("/replay-source/lives", test_lives);
     g_test_add_func("/replay-source/crowd", test_crowd);
     g_test_add_func("/replay-source/long-texts", test_long_texts);
