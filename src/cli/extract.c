@@ -2,9 +2,12 @@
 /* extract-jem-stats: [FILE], by default the newest console log of Aerospike, becomes ./jemdata.py. */
 #include "cli/multicall.h"
 
+#include "confine/confined.h"
 #include "confine/input-file.h"
+#include "confine/rights.h"
 #include "stats/jemdata.h"
 #include "text/printable.h"
+#include "wire/transfer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +25,8 @@ enum {
     EXIT_REFUSED = 255, /* the shell's exit -1 */
     FILE_MODE = 0666,   /* less the umask */
     LINE_SIZE = 65536,
+    WAITING_MAX = 65536, /* bytes before they are written */
+    DATA_MAX = 256 << 20,
 };
 
 static gint64
@@ -61,8 +66,12 @@ print_usage(const char *program)
     return EXIT_REFUSED;
 }
 
-/* A log, of which SIZE bytes are read: its writer may go on without end. */
+/* In the child: another user may have written the log -----------------------------------------------------------------
+ */
+
+/* A log, of which LEFT bytes are read: its writer may go on without end. */
 typedef struct {
+    int fd;
     FILE *file;
     guint64 left;
 } Log;
@@ -80,43 +89,97 @@ skip_line(Log *log)
         c = next(log);
 }
 
+/* The data, of which WAITING is still to be written. */
+typedef struct {
+    GOutputStream *out;
+    GString *waiting;
+    guint64 written;
+} Data;
+
+static gboolean
+write_waiting(Data *data, GError **error)
+{
+    data->written += data->waiting->len;
+    if (data->written > DATA_MAX) {
+        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED,
+                    "it has more than %d MiB of statistics; copy the part that is needed to a file of its own",
+                    DATA_MAX >> 20);
+        return FALSE;
+    }
+    const gboolean fine =
+        g_output_stream_write_all(data->out, data->waiting->str, data->waiting->len, NULL, NULL, error);
+    g_string_truncate(data->waiting, 0);
+    return fine;
+}
+
 /* Only the beginning of a longer line is searched: the patterns are short. */
 static gboolean
-copy_lines(Log *log, FILE *to)
+copy_lines(Log *log, Data *data, GError **error)
 {
     g_autofree char *line = g_malloc(LINE_SIZE);
-    g_autoptr(GString) out = g_string_new(NULL);
-    fputs(JEMDATA_HEADER, to);
+    g_string_append(data->waiting, JEMDATA_HEADER);
     for (int c = next(log); c != EOF; c = next(log)) {
         gsize length = 0;
         for (; c != EOF && c != '\n' && length < LINE_SIZE; c = next(log))
             line[length++] = (char)c;
         if (c != EOF && c != '\n')
             skip_line(log);
-        g_string_truncate(out, 0);
-        jemdata_extract_line(line, length, out);
-        fwrite(out->str, 1, out->len, to);
+        jemdata_extract_line(line, length, data->waiting);
+        if (data->waiting->len >= WAITING_MAX && !write_waiting(data, error))
+            return FALSE;
     }
-    return !ferror(log->file) && !ferror(to);
+    if (!ferror(log->file))
+        return write_waiting(data, error);
+    g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "%s", g_strerror(errno));
+    return FALSE;
 }
 
-/* In a directory of another user, that user's links may point to any file. */
-static FILE *
+static int
+extract_data(gpointer log_to_read, GOutputStream *out, GError **error)
+{
+    Log *log = log_to_read;
+    g_autoptr(GString) waiting = g_string_new(NULL);
+    Data data = {.out = out, .waiting = waiting};
+    log->file = fdopen(log->fd, "r");
+    return log->file != NULL && copy_lines(log, &data, error) ? EXIT_SUCCESS : -1;
+}
+
+/* In the process itself ---------------------------------------------------------------------------------------------
+ */
+
+/* In a directory of another user, that user's links, also hard ones, may be other names of any file. */
+static int
 open_data(void)
 {
     const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-    struct stat status;
+    struct stat status = {0};
     int fd = open(data_name, flags | O_NOFOLLOW, FILE_MODE);
-    if (fd < 0 && errno == ELOOP && lstat(data_name, &status) == 0 &&
-        (status.st_uid == 0 || status.st_uid == geteuid()))
+    if (fd < 0 && errno == ELOOP && lstat(data_name, &status) == 0 && rights_are_trusted(status.st_uid))
         fd = open(data_name, flags, FILE_MODE);
     if (fd < 0)
-        return NULL;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && ftruncate(fd, 0) == 0)
-        return fdopen(fd, "w");
+        return -1;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1 && ftruncate(fd, 0) == 0)
+        return fd;
     close(fd);
-    errno = EINVAL;
-    return NULL;
+    errno = status.st_nlink > 1 ? EMLINK : EINVAL;
+    return -1;
+}
+
+/* Writes the whole of EXTRACTED, or leaves no part of it. */
+static gboolean
+write_data(int extracted)
+{
+    const int fd = open_data();
+    if (fd < 0)
+        return FALSE;
+    const gboolean copied = transfer_copy(extracted, fd, DATA_MAX);
+    const int code = errno;
+    const gboolean emptied = copied || ftruncate(fd, 0) == 0;
+    const gboolean closed = close(fd) == 0;
+    if (copied)
+        return closed;
+    errno = emptied ? code : errno;
+    return FALSE;
 }
 
 /* The number of bytes of FD to read. FALSE: another user's file says that it has more than any log, and they may be a
@@ -128,7 +191,7 @@ find_size(int fd, guint64 *size, GError **error)
     if (fstat(fd, &status) != 0)
         return FALSE;
     *size = (guint64)status.st_size;
-    if (status.st_uid == 0 || status.st_uid == geteuid() || *size <= INPUT_FILE_MAX_UNPACKED)
+    if (rights_are_trusted(status.st_uid) || *size <= INPUT_FILE_MAX_UNPACKED)
         return TRUE;
     g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED,
                 "it belongs to another user and is larger than 4 GiB; copy the part that is needed");
@@ -136,14 +199,23 @@ find_size(int fd, guint64 *size, GError **error)
 }
 
 static gboolean
-extract(FILE *from, GError **error)
+extract(int fd, GError **error)
 {
-    Log log = {.file = from};
-    FILE *to = find_size(fileno(from), &log.left, error) ? open_data() : NULL;
-    if (to == NULL)
+    Log log = {.fd = fd};
+    ConfinedResult result;
+    if (!find_size(fd, &log.left, error))
         return FALSE;
-    gboolean copied = copy_lines(&log, to);
-    return fclose(to) == 0 && copied;
+    const Confined confined = {
+        .work = extract_data, .data = &log, .keep = &fd, .n_keep = 1, .seconds = input_file_seconds(fd)};
+    const int status = confined_run(&confined, &result, error);
+    if (confined.seconds != 0 && g_error_matches(*error, G_IO_ERROR, G_IO_ERROR_PARTIAL_INPUT))
+        g_prefix_error(error, "a log of another user has %u s of processor time; copy the part that is needed: ",
+                       confined.seconds);
+    const gboolean done = status == EXIT_SUCCESS && write_data(result.output);
+    g_free(result.words);
+    if (result.output >= 0)
+        close(result.output);
+    return done;
 }
 
 static int
@@ -154,11 +226,10 @@ extract_file(const char *path)
     printf("Extracting data from %s....", name);
     fflush(stdout);
     const int fd = input_file_open(path, &why);
-    FILE *from = fd >= 0 ? fdopen(fd, "r") : NULL;
-    const gboolean done = from != NULL && extract(from, &why);
-    const char *reason = why != NULL ? why->message : strerror(errno);
-    if (from != NULL)
-        fclose(from);
+    const gboolean done = fd >= 0 && extract(fd, &why);
+    g_autofree char *reason = text_printable(why != NULL ? why->message : strerror(errno));
+    if (fd >= 0)
+        close(fd);
     if (done) {
         puts("Done.");
         return EXIT_SUCCESS;

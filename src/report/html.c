@@ -44,25 +44,35 @@ digest_of(const char *text)
     return g_strdup_printf("'sha256-%s'", base64);
 }
 
-/* Page JSON, in which '<' is escaped so that no name ends the element. */
-static char *
+static GBytes *
 make_data(const Report *report, GError **error)
 {
+    GBytes *data = NULL;
     g_autoptr(GOutputStream) out = g_memory_output_stream_new_resizable();
     ReportOptions options = *report->options;
     const Report whole = {.view = report->view, .options = &options};
     Writer *writer = writer_new(out);
-    GString *text;
 
     options.page.width = REPORT_WIDTH_MAX;
     options.page.part = REPORT_PART_WHOLE;
     page_write_rows(&whole, HTML_ROWS_MAX, writer);
-    if (!writer_finish(writer, error))
-        return NULL;
-    text = g_string_new_len(g_memory_output_stream_get_data(G_MEMORY_OUTPUT_STREAM(out)),
-                            (gssize)g_memory_output_stream_get_data_size(G_MEMORY_OUTPUT_STREAM(out)));
-    g_string_replace(text, "<", "\\u003c", 0);
-    return g_string_free(text, FALSE);
+    if (writer_finish(writer, error) && g_output_stream_close(out, NULL, error))
+        data = g_memory_output_stream_steal_as_bytes(G_MEMORY_OUTPUT_STREAM(out));
+    return data;
+}
+
+/* JSON, in which '<' is escaped so that no name ends the element. */
+static void
+write_data(Writer *writer, GBytes *json)
+{
+    gsize size;
+    const char *at = g_bytes_get_data(json, &size), *const end = at + size, *mark;
+
+    for (; (mark = memchr(at, '<', (gsize)(end - at))) != NULL; at = mark + 1) {
+        writer_data(writer, at, (gsize)(mark - at));
+        writer_text(writer, "\\u003c");
+    }
+    writer_data(writer, at, (gsize)(end - at));
 }
 
 static void
@@ -81,7 +91,7 @@ write_head(Writer *writer, const char *script, const char *style)
 
 /* DOCUMENT with the tags of script and style replaced, and the data appended. */
 static gboolean
-write_document(const char *document, const char *parts[PAGE_N_PARTS], const char *data, Writer *writer)
+write_document(const char *document, const char *parts[PAGE_N_PARTS], GBytes *data, Writer *writer)
 {
     const char *style_tag = strstr(document, STYLE_TAG);
     const char *script_tag = style_tag ? strstr(style_tag, SCRIPT_TAG) : NULL;
@@ -96,7 +106,7 @@ write_document(const char *document, const char *parts[PAGE_N_PARTS], const char
     writer_data(writer, between, (gsize)(script_tag - between));
     writer_data(writer, body, (gsize)(body_end - body));
     writer_text(writer, "<script type=\"application/json\" id=\"data\">");
-    writer_text(writer, data);
+    write_data(writer, data);
     writer_text(writer, "</script>\n<script>");
     writer_text(writer, parts[PAGE_SCRIPT]);
     writer_text(writer, "</script>\n");
@@ -111,7 +121,7 @@ html_write(const Report *report, Writer *writer, GError **error)
     g_autofree char *script = text_of_part(PAGE_SCRIPT);
     g_autofree char *style = text_of_part(PAGE_STYLE);
     const char *parts[PAGE_N_PARTS] = {[PAGE_SCRIPT] = script, [PAGE_STYLE] = style};
-    g_autofree char *data = NULL;
+    g_autoptr(GBytes) data = NULL;
 
     if (!document) {
         g_set_error_literal(

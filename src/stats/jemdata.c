@@ -179,6 +179,19 @@ jemdata_read_file(const StatsFile *file, StatsSampleFunc func, gpointer data, GE
     return fine;
 }
 
+/* Appends the LENGTH bytes of LINE but its colons. */
+static void
+append_without_colons(GString *text, const char *line, gsize length)
+{
+    const char *const end = line + length;
+    while (line < end) {
+        const char *colon = memchr(line, ':', (gsize)(end - line));
+        const char *stop = colon != NULL ? colon : end;
+        g_string_append_len(text, line, stop - line);
+        line = stop + 1;
+    }
+}
+
 static gboolean
 is_selected(const char *line, gsize length)
 {
@@ -228,10 +241,9 @@ jemdata_extract_line(const char *line, gsize length, GString *out)
     if (memmem(line, length, "Begin", strlen("Begin")) != NULL)
         g_string_assign(text, "arenas 'sum'");
     else if (is_selected(line, length))
-        g_string_append_len(text, line, (gssize)length);
+        append_without_colons(text, line, length);
     else
         return;
-    g_string_replace(text, ":", "", 0);
     unbracket(text);
     Word name = next_word(text->str);
     Word value = next_word(name.text + name.length);

@@ -234,6 +234,21 @@ def test_processor_time_for_a_file_of_another_user(reader, owner, seconds):
             os.close(writes)
 
 
+@needs_root
+def test_processor_time_of_extract_for_another_user(tmp_path):
+    log, tool = tmp_path / "log", tmp_path / "extract-jem-stats"
+    tool.symlink_to(JESCOPE)
+    log.touch()
+    os.truncate(log, 4 << 30)  # a hole: long enough to look
+    os.chown(log, NOBODY, NOBODY)
+    with subprocess.Popen([tool, log], cwd=tmp_path, stdout=subprocess.DEVNULL) as command:
+        try:
+            assert seconds_of_child(command) in (30, 31)  # the hard limit is set first, a second later
+        finally:
+            command.kill()
+    assert not (tmp_path / "jemdata.py").exists()
+
+
 @pytest.mark.parametrize(("words", "seconds"), [([], 120), (["--no-files"], 1800)], ids=("asks", "asks-not"))
 def test_processor_time_for_files_of_debuginfod(words, seconds):
     env = {**os.environ, "DEBUGINFOD_URLS": "http://127.0.0.1:9/"}

@@ -5,12 +5,13 @@ import gzip
 import os
 import pathlib
 import random
+import resource
 import shutil
 import subprocess
 import threading
 
 import pytest
-from services import SANITIZED
+from services import SANITIZED, small_disk
 
 SOURCE = pathlib.Path(os.environ["JESCOPE_SOURCE"])
 JESCOPE = pathlib.Path(os.environ["JESCOPE_BUILD"]) / "src" / "cli" / "jescope"
@@ -170,6 +171,49 @@ def test_extract_of_a_log_that_grows(tool):
         ended.set()
         writer.join()
     assert 0 < size < 1 << 20
+
+
+def test_extract_takes_as_long_as_the_log(tool):
+    """Not the square of the number of colons in a line."""
+    log = tool.work / "log"
+    log.write_text(("arenas" + ":" * 65000 + "\n") * 1000)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    assert tool("extract-jem-stats", log).returncode == 0
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 10, "it took 23 s"
+
+
+def test_extract_of_more_than_a_console_has(tool):
+    """Six bytes of log become 21 of data: nothing is left of what is too much, and what was there before stays."""
+    log, data = tool.work / "log", tool.work / "jemdata.py"
+    data.write_text("def load(arenas, total, active, mapped):\n    arenas('sum') \n")
+    log.write_bytes(b"Begin\n" * (14 << 20))
+    refused = tool("extract-jem-stats", log)
+    assert refused.returncode == 1 and "more than 256 MiB of statistics; copy the part that is needed" in refused.stderr, refused
+    assert data.read_text().endswith("    arenas('sum') \n") and data.stat().st_size < 100
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system needs root")
+def test_extract_to_a_full_disk(tool):
+    """No part is left that looks like the whole."""
+    log = tool.work / "log"
+    log.write_text("Begin\n" * 400000)
+    assert tool("extract-jem-stats", log).returncode == 0
+    with small_disk(tool.work / "small"):
+        done = subprocess.run([tool.work.parent / "bin/extract-jem-stats", log], cwd=tool.work / "small", capture_output=True, text=True,
+                              timeout=180, check=False)
+        assert (tool.work / "small" / "jemdata.py").stat().st_size == 0
+    assert done.returncode == 1 and "cannot write jemdata.py from" in done.stderr and "No space left" in done.stderr, done
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user's directory needs root")
+def test_extract_writes_to_no_other_name_of_a_file(tool):
+    """Where fs.protected_hardlinks is 0, another user could make a file of root's jemdata.py in his directory."""
+    victim = tool.work / "victim"
+    victim.write_text("kept")
+    (tool.work / "log").write_text("Begin\n")
+    os.link(victim, tool.work / "jemdata.py")
+    refused = tool("extract-jem-stats", "log")
+    assert refused.returncode == 1 and victim.read_text() == "kept", refused
 
 
 def test_other_module(tool):

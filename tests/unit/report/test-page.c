@@ -470,6 +470,40 @@ test_file(void)
     json_decref(page);
 }
 
+enum {
+    FUNCTIONS = 400,
+    MARKS = 4000,      /* in the name of each */
+    MOST_SECONDS = 10, /* of processor time; it took more than a minute */
+};
+
+/* A dump of another user has names of his choice, each of which is escaped. */
+static void
+test_file_with_many_marks(void)
+{
+    g_auto(Fixture) now = {0};
+    ReportOptions options;
+    g_autofree char *marks = g_strnfill(MARKS, '<');
+    g_autoptr(GString) dump = g_string_new("--- symbol\nbinary=/bin/app\n");
+    g_autoptr(GBytes) built = page_part(PAGE_SCRIPT);
+
+    if (!built) {
+        g_test_skip("jescope was built without its page: esbuild is not installed");
+        return;
+    }
+    for (guint i = 1; i <= FUNCTIONS; i++)
+        g_string_append_printf(dump, "0x%016x f%u%s\n", i << 12, i, marks);
+    g_string_append(dump, "---\n--- heap\nheap profile: 1: 500 [1: 500] @ heapprofile\n");
+    for (guint i = 1; i <= FUNCTIONS; i++)
+        g_string_append_printf(dump, "1: 500 [1: 500] @ 0x%x\n", i << 12);
+    g_string_append(dump, "\nMAPPED_LIBRARIES:\n00001000-00800000 r-xp 00000000 08:01 17 /bin/app\n");
+    fixture_init(&now, dump->str, PROFILE_READ_DEFAULT);
+    report_options_init(&options);
+    const gint64 begin_us = thread_time_us();
+    g_autofree char *text = fixture_report(&now, NULL, "html", &options);
+    g_assert_cmpint(thread_time_us() - begin_us, <, MOST_SECONDS * G_USEC_PER_SEC);
+    g_assert_nonnull(strstr(text, "f400\\u003c\\u003c"));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -486,5 +520,6 @@ main(int argc, char **argv)
     g_test_add_func("/page/small-root", test_small_root);
     g_test_add_func("/page/nothing", test_nothing);
     g_test_add_func("/page/file", test_file);
+    g_test_add_func("/page/file-with-many-marks", test_file_with_many_marks);
     return g_test_run();
 }
