@@ -190,7 +190,8 @@ json_number(Json *json, const char *name, uint64_t number)
 {
     char text[NUMBER_MAX];
     begin_member(json, name);
-    add_bytes(json, text, (size_t)snprintf(text, sizeof(text), "%llu", (unsigned long long)number));
+    add_bytes(json, text,
+              (size_t)snprintf(text, sizeof(text), "%lld", (long long)(number < INT64_MAX ? number : INT64_MAX)));
     end_value(json);
 }
 

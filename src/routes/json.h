@@ -24,7 +24,7 @@ void json_end(Json *json); /* closes the innermost open value */
 
 /* Invalid UTF-8 becomes U+FFFD. */
 void json_text(Json *json, const char *name, const char *text);
-void json_number(Json *json, const char *name, uint64_t number);
+void json_number(Json *json, const char *name, uint64_t number); /* INT64_MAX at most: readers refuse larger ones */
 void json_signed(Json *json, const char *name, int64_t number);
 void json_seconds(Json *json, const char *name, uint64_t ms); /* 1500 is written as 1.500 */
 void json_boolean(Json *json, const char *name, bool value);

@@ -210,14 +210,22 @@ append_json_lines(GString *out, const Ledger *ledger)
     g_string_append_c(out, ']');
 }
 
+/* A target says the numbers, and readers refuse a document with an integer above G_MAXINT64. */
+static gint64
+readable(guint64 number)
+{
+    return (gint64)MIN(number, G_MAXINT64);
+}
+
 static void
 append_json_classes(GString *out, const LedgerTaken *taken)
 {
     g_string_append(out, ",\"classes\":[");
     for (guint i = 0; i < taken->n_classes; i++)
         g_string_append_printf(
-            out, "%s{\"size\":%" G_GUINT64_FORMAT ",\"holes\":%" G_GUINT64_FORMAT ",\"live\":%" G_GUINT64_FORMAT "}",
-            i > 0 ? "," : "", taken->classes[i].size, taken->classes[i].holes, taken->classes[i].live);
+            out, "%s{\"size\":%" G_GINT64_FORMAT ",\"holes\":%" G_GINT64_FORMAT ",\"live\":%" G_GINT64_FORMAT "}",
+            i > 0 ? "," : "", readable(taken->classes[i].size), readable(taken->classes[i].holes),
+            readable(taken->classes[i].live));
     g_string_append_c(out, ']');
 }
 
@@ -231,11 +239,11 @@ ledger_append_json(GString *out, const LedgerTaken *taken)
     append_string(out, "method", ledger_method_name(ledger->method));
     g_string_append_printf(out, ",\"skew_seconds\":%" G_GINT64_FORMAT ".%06d", taken->skew_us / G_USEC_PER_SEC,
                            (int)(taken->skew_us % G_USEC_PER_SEC));
-    g_string_append_printf(out, ",\"attempts\":%u,\"complete\":%s,\"rss\":%" G_GUINT64_FORMAT, taken->attempts,
-                           taken->cut ? "false" : "true", ledger->rss);
-    g_string_append_printf(out, ",\"tolerance\":%" G_GUINT64_FORMAT ",\"group\":", ledger_tolerance(ledger));
+    g_string_append_printf(out, ",\"attempts\":%u,\"complete\":%s,\"rss\":%" G_GINT64_FORMAT, taken->attempts,
+                           taken->cut ? "false" : "true", readable(ledger->rss));
+    g_string_append_printf(out, ",\"tolerance\":%" G_GINT64_FORMAT ",\"group\":", readable(ledger_tolerance(ledger)));
     if (ledger->group != G_MAXUINT64)
-        g_string_append_printf(out, "%" G_GUINT64_FORMAT, ledger->group);
+        g_string_append_printf(out, "%" G_GINT64_FORMAT, readable(ledger->group));
     else
         g_string_append(out, "null");
     append_json_lines(out, ledger);

@@ -369,6 +369,18 @@ test_tolerance(void)
     g_assert_cmpuint(ledger_tolerance(&(Ledger){.rss = G_GUINT64_CONSTANT(1000) * MIB}), ==, 10 * MIB);
 }
 
+/* Readers refuse the whole document for one integer above G_MAXINT64. */
+static void
+test_json_of_large_numbers(void)
+{
+    LedgerTaken taken = {
+        .label = (char *)(guintptr) "x", .ledger = {.rss = G_MAXUINT64 - 1, .group = G_MAXUINT64 - 1}, .n_classes = 0};
+    g_autoptr(GString) out = g_string_new(NULL);
+    ledger_append_json(out, &taken);
+    g_assert_nonnull(strstr(out->str, "\"rss\":9223372036854775807,"));
+    g_assert_nonnull(strstr(out->str, "\"group\":9223372036854775807,"));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -393,6 +405,7 @@ main(int argc, char **argv)
         {"/stats/ledger/estimate", test_estimate},
         {"/stats/ledger/estimate-of-strange-figures", test_estimate_of_strange_figures},
         {"/stats/ledger/tolerance", test_tolerance},
+        {"/stats/ledger/json-of-large-numbers", test_json_of_large_numbers},
     };
     g_test_init(&argc, &argv, NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)
