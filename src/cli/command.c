@@ -158,15 +158,48 @@ add_path(GPtrArray *words, const char *path)
 }
 
 static void
+add_paths(GPtrArray *words, char *const *paths)
+{
+    for (; paths != NULL && *paths != NULL; paths++)
+        add_path(words, *paths);
+}
+
+static void
 add_paths_of_options(GPtrArray *words, const Command *command)
 {
     for (const GOptionEntry *entry = command->options; entry != NULL && entry->long_name != NULL; entry++)
         if (entry->arg == G_OPTION_ARG_FILENAME && *(char *const *)entry->arg_data != NULL)
             add_path(words, *(char *const *)entry->arg_data);
+        else if (entry->arg == G_OPTION_ARG_FILENAME_ARRAY)
+            add_paths(words, *(char *const *const *)entry->arg_data);
+}
+
+/* Of the variables by which commands find files that no option names. */
+static void
+add_paths_of_environment(GPtrArray *words)
+{
+    static const char *const variables[] = {
+        "JESCOPE_HISTORY",       "JESCOPE_BLACKBOX",         "JESCOPE_TOKEN_FILE",    "JESCOPE_CA_FILE",
+        "JESCOPE_STORE_CA_FILE", "JESCOPE_STORE_TOKEN_FILE", "DEBUGINFOD_CACHE_PATH", "PPROF_BINARY_PATH",
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(variables); i++) {
+        const char *value = g_getenv(variables[i]);
+        g_auto(GStrv) paths = g_strsplit(value != NULL ? value : "", ":", -1);
+        add_paths(words, paths);
+    }
+}
+
+void
+command_supervise_files(char *const *paths)
+{
+    g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+    add_paths(words, paths);
+    g_ptr_array_add(words, NULL);
+    supervisor_begin((char *const *)words->pdata, command_say);
 }
 
 /* Supervises the command if it is about processes or files of others: its operands, that of --base, the process of
- * --pid, whose files it opens, or the files of its options. */
+ * --pid, whose files it opens, or the files of its options and of the environment. */
 static void
 supervise(const Command *command, char **operands)
 {
@@ -181,6 +214,7 @@ supervise(const Command *command, char **operands)
     for (; command->operand == OPERAND_FILE && *operands != NULL; operands++)
         add_path(words, *operands);
     add_paths_of_options(words, command);
+    add_paths_of_environment(words);
     if (pid > 0)
         g_ptr_array_add(words, g_strdup_printf("%d", pid));
     if (base != NULL)

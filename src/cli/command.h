@@ -88,6 +88,10 @@ gboolean command_parse(const Command *command, char **argv, GError **error);
  * file, become "?". */
 void command_say(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
+/* For a program that is not a command: continues in a child if others decide where one of PATHS leads (supervisor.h).
+ */
+void command_supervise_files(char *const *paths);
+
 /* Parses ARGV (argv[0] is the command's name; a NULL-terminated list, which it takes over), checks the operands, and
  * runs the command. Prints the error, returns the exit status. */
 int command_main(const Command *command, char **argv);

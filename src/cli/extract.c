@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* extract-jem-stats: [FILE], by default the newest console log of Aerospike, becomes ./jemdata.py. */
+#include "cli/command.h"
 #include "cli/multicall.h"
 
 #include "confine/confined.h"
@@ -244,6 +245,7 @@ extract_jem_stats_main(int argc, char **argv)
 {
     if (argc > 2)
         return print_usage(argv[0]);
+    command_supervise_files((char *const[]){argc < 2 ? (char *)(gsize)console_pattern : argv[1], NULL});
     g_autofree char *newest = argc < 2 ? newest_console() : NULL;
     const char *path = argc < 2 ? newest : argv[1];
     if (path == NULL) {

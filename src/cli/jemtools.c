@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jemabs, jemdel, jemeff: [DATA] [numbers], all of them optional (Aerospike's tools/jem). */
 #include "cli/analyses.h"
+#include "cli/command.h"
 #include "cli/multicall.h"
 #include "text/printable.h"
 
@@ -26,6 +27,7 @@ data_file(const char *name, GError **error)
 {
     g_autofree char *path = g_strdelimit(g_strdup(name), ".", '/');
     g_autofree char *module = g_strconcat(path, ".py", NULL);
+    command_supervise_files((char *const[]){module, (char *)(gsize)name, NULL});
     if (g_file_test(module, G_FILE_TEST_EXISTS))
         return g_steal_pointer(&module);
     if (g_file_test(name, G_FILE_TEST_EXISTS))

@@ -34,6 +34,7 @@ MANY = 40
 ASKED_AT_ONCE = 20
 BUSY = 4  # requests that wait, of those of test_end_under_load
 END_S = 120
+OWN_HEAP = "heap_v2/1\n  t*: 1: 100 [0: 0]\n@ 0x401107\n  t*: 1: 100 [0: 0]\n\nMAPPED_LIBRARIES:\n00401000-00402000 r-xp 00001000 fe:00 1 /none/app\n"
 RECORD_S = 60  # 12, and 5 for a user, and its own work on a busy machine; 5 for each of 20 would be more
 LOCKED = 18  # targets; there are 16 threads for short requests
 ENDS_S = 15  # shorter than the 30 s for which a reader is waited for
@@ -265,13 +266,20 @@ def test_file_system_that_does_not_answer(folder, profiled):  # noqa: F811
 
 
 @pytest.mark.parametrize("words", [["report", "PATH"], ["stats", "PATH"], ["doctor", "PATH"], ["import", "PATH", "--history=new.db"],
-                                   ["series", "--history=PATH"], ["last", "--directory=PATH"]])
+                                   ["series", "--history=PATH"], ["last", "--directory=PATH"], ["series", "JESCOPE_HISTORY=PATH"],
+                                   ["last", "JESCOPE_BLACKBOX=PATH"], ["report", "own.heap", "--debug-path=PATH"],
+                                   ["report", "own.heap", "PPROF_BINARY_PATH=/none:PATH"], ["extract-jem-stats", "PATH"], ["jemabs", "PATH"]])
 def test_a_path_that_does_not_answer(folder, words):
-    """The command ends by itself, and at once by a signal."""
+    """The command ends by itself, and at once by a signal, whether the path is an operand, of an option or of the environment."""
     with slow_files(folder) as stranger:
         path = f"/proc/{stranger.pid}/root{folder}/place/top/never/file"
-        command = [JESCOPE, *[word.replace("PATH", path) for word in words]]
-        options = {"env": environment(folder), "cwd": folder, "stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+        (folder / "own.heap").write_text(OWN_HEAP)
+        tool = folder / words[0]
+        tool.symlink_to(JESCOPE)
+        command = [tool] if "jem" in words[0] else [JESCOPE, words[0]]
+        command += [word.replace("PATH", path) for word in words[1:] if not word[0].isupper() or word == "PATH"]
+        variables = dict(word.replace("=PATH", "=" + path).replace(":PATH", ":" + path).split("=", 1) for word in words if "_" in word)
+        options = {"env": environment(folder, **variables), "cwd": folder, "stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE}
         with started(command, **options) as one, started(command, **options) as other:
             wait_for(lambda: pathlib.Path(f"/proc/{other.pid}/task/{other.pid}/children").read_text() != "", "it is supervised")
             other.terminate()

@@ -208,13 +208,19 @@ def read_by(reader, *paths, tmp_path, **options):
                           timeout=60, stdin=subprocess.DEVNULL, **options)
 
 
+def descendants(pid):
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        yield child
+        yield from descendants(child)
+
+
 def seconds_of_child(command):
-    """The processor time that the child of COMMAND may take, once it has entered its sandbox."""
+    """The processor time that the child of COMMAND, which may be supervised, may take, once it has entered its sandbox."""
     limited = re.compile(r"^Max cpu time +(\d+)", re.MULTILINE)
     deadline = time.monotonic() + 60
     while command.poll() is None and time.monotonic() < deadline:
-        for child in pathlib.Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split():
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # one has ended
+            for child in descendants(command.pid):
                 if found := limited.search(pathlib.Path(f"/proc/{child}/limits").read_text()):
                     return int(found[1])
     return None
