@@ -53,6 +53,7 @@ static const struct {
 } failures[] = {
     {SQLITE_BUSY, HISTORY_ERROR_LOCKED, "%1$s is locked by another process; try again when that is done"},
     {SQLITE_LOCKED, HISTORY_ERROR_LOCKED, "%1$s is locked by another process; try again when that is done"},
+    {SQLITE_PROTOCOL, HISTORY_ERROR_LOCKED, "%1$s is locked by another process; try again when that is done"},
     {SQLITE_FULL, HISTORY_ERROR_FULL, "no space left for %1$s; free some, or use another --history FILE"},
     {SQLITE_READONLY, HISTORY_ERROR_READ_ONLY, "%1$s may not be written to; use another --history FILE"},
     {SQLITE_PERM, HISTORY_ERROR_READ_ONLY, "%1$s may not be written to; use another --history FILE"},

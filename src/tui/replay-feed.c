@@ -135,9 +135,10 @@ emit(ReplayFeed *self, guint count, gboolean begins)
     g_array_set_size(shown, self->targets->len);
     ReplayWindow window = {
         .from_us = self->now_us - (gint64)all * self->step_us, .step_us = self->step_us, .parts = HISTORY_TOTALS};
+    g_autoptr(GError) error = NULL; /* of the first read that fails: the others could wait as long */
     for (guint first = 0; first < all; first += window.count) {
         window.count = MIN(at_once, all - first);
-        g_autoptr(GPtrArray) samples = replay_source_read(self->source, &window);
+        g_autoptr(GPtrArray) samples = error == NULL ? replay_source_read(self->source, &window, &error) : NULL;
         for (guint i = 0; i < window.count; i++) {
             window.from_us += self->step_us;
             show_moment(shown, samples, window.count, i);
@@ -145,6 +146,7 @@ emit(ReplayFeed *self, guint count, gboolean begins)
                 continue;
             FeedFrame *frame = frame_at(self, window.from_us, shown);
             frame->begins = begins && first + i == before;
+            frame->trouble = error != NULL ? g_strdup(error->message) : NULL;
             self->base.sink.frame(frame, self->base.sink.data);
         }
     }
@@ -158,7 +160,7 @@ send_detail(ReplayFeed *self)
                                  .count = 1,
                                  .parts = HISTORY_EVERYTHING,
                                  .only = self->watched};
-    g_autoptr(GPtrArray) samples = self->watched != NULL ? replay_source_read(self->source, &window) : NULL;
+    g_autoptr(GPtrArray) samples = self->watched != NULL ? replay_source_read(self->source, &window, NULL) : NULL;
     for (guint i = 0; samples != NULL && i < samples->len; i++)
         if (samples->pdata[i] != NULL && self->base.sink.detail != NULL)
             self->base.sink.detail(self->watched, samples->pdata[i], self->base.sink.data);

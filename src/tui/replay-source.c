@@ -239,22 +239,30 @@ add_sample(GVariantBuilder *rows, guint target, guint moment, const StatsSample 
                           g_variant_new_fixed_array(G_VARIANT_TYPE_BYTE, bytes->data, bytes->len, 1));
 }
 
-static void
-read_target(Reading *reading, History *history, guint index, GVariantBuilder *rows)
+/* The first failure ends it: another process can have each target wait for its lock. */
+static gboolean
+read_target(Reading *reading, History *history, guint index, GVariantBuilder *rows, GError **error)
 {
     const ReplayWindow *window = reading->window;
     const ReplayTarget *target = &g_array_index(reading->source->targets, ReplayTarget, index);
     const HistoryRange range = {window->from_us + 1, end_of(window) + 1};
-    StatsIterator *iterator = history_iterator_new(history, target->name, range, window->parts, NULL);
-    if (iterator == NULL)
-        return;
-    iterator->each(iterator, keep_sample, reading, NULL);
+    g_autoptr(GError) cause = NULL;
+    StatsIterator *iterator = history_iterator_new(history, target->name, range, window->parts, &cause);
+    if (g_error_matches(cause, HISTORY_ERROR,
+                        HISTORY_ERROR_MISSING)) /* its name was not printable, or it was removed */
+        return TRUE;
+    if (iterator == NULL) {
+        g_propagate_error(error, g_steal_pointer(&cause));
+        return FALSE;
+    }
+    const gboolean fine = iterator->each(iterator, keep_sample, reading, error);
     iterator->free(iterator);
     for (guint i = 0; i < window->count; i++)
         if (reading->moments[i] != NULL) {
             add_sample(rows, index, i, reading->moments[i]);
             g_clear_pointer(&reading->moments[i], stats_sample_unref);
         }
+    return fine;
 }
 
 static gboolean
@@ -274,13 +282,14 @@ write_samples(gpointer data, GOutputStream *out, GError **error)
         return -1;
     reading->moments = g_new0(StatsSample *, reading->window->count);
     g_variant_builder_init(&rows, G_VARIANT_TYPE(SAMPLES_ROWS));
-    for (guint i = 0; i < reading->source->targets->len; i++)
+    gboolean fine = TRUE;
+    for (guint i = 0; fine && i < reading->source->targets->len; i++)
         if (is_in(&g_array_index(reading->source->targets, ReplayTarget, i), reading->window))
-            read_target(reading, history, i, &rows);
+            fine = read_target(reading, history, i, &rows, error);
     g_free(reading->moments);
     GVariant *whole =
         g_variant_new("(u@" SAMPLES_ROWS ")", history_damaged_blocks(history), g_variant_builder_end(&rows));
-    return write_value(whole, out, error) ? 0 : -1;
+    return write_value(whole, out, fine ? error : NULL) && fine ? 0 : -1;
 }
 
 typedef struct {
@@ -680,10 +689,10 @@ sample_of(GVariant *bytes)
 }
 
 GPtrArray *
-replay_source_read(ReplaySource *source, const ReplayWindow *window)
+replay_source_read(ReplaySource *source, const ReplayWindow *window, GError **error)
 {
     Reading reading = {.source = source, .window = window};
-    g_autoptr(GVariant) whole = run(write_samples, &reading, SAMPLES_TYPE, NULL);
+    g_autoptr(GVariant) whole = run(write_samples, &reading, SAMPLES_TYPE, error);
     g_autoptr(GVariant) rows = NULL;
     GVariantIter iterator;
     guint target, moment, damaged;

@@ -55,8 +55,8 @@ typedef struct {
 } ReplayWindow;
 
 /* The latest sample of each moment, of StatsSample (NULL: none): all moments of the first target, then all of the
- * second, and so on. NULL if they cannot be read. */
-GPtrArray *replay_source_read(ReplaySource *source, const ReplayWindow *window);
+ * second, and so on. NULL with ERROR. */
+GPtrArray *replay_source_read(ReplaySource *source, const ReplayWindow *window, GError **error);
 
 /* The most damaged blocks that one call of replay_source_read() has left out. */
 guint replay_source_damaged(const ReplaySource *source);

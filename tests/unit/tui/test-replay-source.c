@@ -4,9 +4,12 @@
 #include "../history/fixture.h"
 #include "history/database.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void
@@ -137,6 +140,52 @@ add_lives(const char *path)
     g_assert_true(history_note(history, "redis", 200 * G_USEC_PER_SEC, "the clock was set", NULL));
     g_assert_true(history_claim(history, "redis", &(HistoryOwner){4321, ""}, &granted, NULL));
     fixture_add(history, fixture_begin(history, "other", 0), G_USEC_PER_SEC, 1);
+}
+
+/* Another process keeps what readers of the history lock until it is ended. */
+static pid_t
+lock_out(const char *path)
+{
+    g_autofree char *index = g_strconcat(path, "-shm", NULL);
+    int ready[2];
+    char byte = 0;
+    g_assert_no_errno(pipe(ready));
+    const pid_t pid = fork();
+    if (pid == 0) {
+        struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        const int fd = open(index, O_RDWR | O_CREAT, 0600);
+        if (fd < 0 || fcntl(fd, F_SETLK, &all) != 0 || write(ready[1], &byte, 1) != 1)
+            _exit(1);
+        pause();
+        _exit(0);
+    }
+    close(ready[1]);
+    g_assert_cmpint(read(ready[0], &byte, 1), ==, 1);
+    close(ready[0]);
+    return pid;
+}
+
+/* It is said, not shown as a history without samples. */
+static void
+test_locked(void)
+{
+    g_autoptr(GError) error = NULL;
+    char *path = fixture_path();
+    const ReplayWindow window = {.from_us = 0, .step_us = G_USEC_PER_SEC, .count = 10, .parts = HISTORY_TOTALS};
+    add_dump(path);
+    ReplaySource *source = open_source(path);
+    g_autoptr(GPtrArray) samples = replay_source_read(source, &window, &error);
+    g_assert_no_error(error);
+    g_assert_nonnull(samples);
+    const pid_t pid = lock_out(path);
+    g_assert_null(replay_source_read(source, &window, &error));
+    g_assert_nonnull(error);
+    g_test_message("%s", error->message);
+    g_assert_nonnull(strstr(error->message, "is locked by another process"));
+    kill(pid, SIGKILL);
+    g_assert_cmpint(waitpid(pid, NULL, 0), ==, pid);
+    replay_source_free(source);
+    fixture_remove(path);
 }
 
 static void
@@ -276,6 +325,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/replay-source/owner", test_owner);
     g_test_add_func("/replay-source/owner-after-an-exchange", test_owner_after_an_exchange);
+    g_test_add_func("/replay-source/locked", test_locked);
     g_test_add_func("/replay-source/lives", test_lives);
     g_test_add_func("/replay-source/crowd", test_crowd);
     g_test_add_func("/replay-source/long-texts", test_long_texts);
