@@ -21,10 +21,20 @@ enum {
     SAMPLE_MAX = 128, /* controls: one request each */
 };
 
+static const char targets_path[] = "/api/v1/targets/";
+
+/* Which process a status is about. */
+typedef struct {
+    char unique[STATUS_UNIQUE_MAX]; /* "": unknown, as without /proc */
+    pid_t pid;
+    gdouble started;
+} ServerProcess;
+
 typedef struct {
     Target target;
     Connection *connection;
     char *path;             /* "/api/v1/targets/ID" */
+    ServerProcess process;  /* the one that all requests after the first are about; pid 0: not known yet */
     guint64 sampler_memory; /* for the next request that switches sampling on; 0: unchanged */
 } ServerTarget;
 
@@ -42,22 +52,52 @@ client_is_url(const char *name)
 
 /* ---- documents ---- */
 
-/* The document that answers REQUEST. */
+/* Reads the document in FD, if there is one, which answers REQUEST. */
 static json_t *
-ask(Connection *connection, ExchangeRequest request, GError **error)
+read_document(int fd, const ExchangeRequest *request, GError **error)
 {
     g_autoptr(GError) why = NULL;
     gsize length;
-    request.type = "application/json";
-    request.limit = DOCUMENT_MAX;
-    int fd = connection_exchange(connection, &request, error);
     if (fd < 0)
         return NULL;
     g_autofree char *text = document_read(fd, &length, error);
     json_t *document = text != NULL ? document_parse(text, length, &why) : NULL;
     if (why != NULL)
-        g_set_error(error, TARGET_ERROR, why->code, "%s %s: %s", request.method, request.path, why->message);
+        g_set_error(error, TARGET_ERROR, why->code, "%s %s: %s", request->method, request->path, why->message);
     return document;
+}
+
+static gboolean
+set_gone(const ServerTarget *self, GError **error)
+{
+    g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s has ended", self->target.label);
+    return FALSE;
+}
+
+/* connection_exchange(). What a server says of a process that has ended is of use only to who names one. */
+static int
+exchange(const ServerTarget *self, const ExchangeRequest *request, GError **error)
+{
+    GError *cause = NULL;
+    int fd = connection_exchange(self->connection, request, &cause);
+    if (self->process.pid != 0 && g_error_matches(cause, TARGET_ERROR, OUTCOME_GONE)) {
+        g_clear_error(&cause);
+        set_gone(self, error);
+    }
+    if (cause != NULL)
+        g_propagate_error(error, cause);
+    return fd;
+}
+
+/* The document that answers REQUEST, whose path is BELOW, after that of the target. */
+static json_t *
+ask(const ServerTarget *self, const char *below, ExchangeRequest request, GError **error)
+{
+    g_autofree char *path = g_strconcat(self->path, below, NULL);
+    request.path = path;
+    request.type = "application/json";
+    request.limit = DOCUMENT_MAX;
+    return read_document(exchange(self, &request, error), &request, error);
 }
 
 /* METHOD on the path below that of the target. */
@@ -69,10 +109,9 @@ ask_target(ServerTarget *self, const char *method, GError **error, const char *f
     va_start(arguments, format);
     g_autofree char *below = g_strdup_vprintf(format, arguments);
     va_end(arguments);
-    g_autofree char *path = g_strconcat(self->path, below, NULL);
     const ExchangeRequest request = {
-        .method = method, .path = path, .deadline_ms = target_time_limit(&self->target, ANSWER_MS), .is_quick = TRUE};
-    return ask(self->connection, request, error);
+        .method = method, .deadline_ms = target_time_limit(&self->target, ANSWER_MS), .is_quick = TRUE};
+    return ask(self, below, request, error);
 }
 
 static gboolean
@@ -86,10 +125,36 @@ set_malformed(const Target *target, const char *what, GError **error)
 /* ---- operations ---- */
 
 static gboolean
+is_same(const ServerProcess *one, const ServerProcess *other)
+{
+    if (one->unique[0] != '\0')
+        return strcmp(one->unique, other->unique) == 0;
+    return one->pid == other->pid && one->started == other->started;
+}
+
+/* Binds SELF to the process of its first answer: its name, and its pid, may be those of another one later. */
+static gboolean
+check_process(ServerTarget *self, const json_t *status, const WireHelloReply *hello, GError **error)
+{
+    ServerProcess process = {.pid = hello->pid, .started = json_number_value(json_object_get(status, "started"))};
+    document_text(status, "unique", process.unique, sizeof(process.unique));
+    if (self->process.pid != 0)
+        return is_same(&self->process, &process) || set_gone(self, error);
+    self->process = process;
+    if (process.unique[0] == '\0')
+        return TRUE;
+    g_autofree char *id = g_uri_escape_string(process.unique, NULL, FALSE);
+    g_free(self->path);
+    self->path = g_strconcat(targets_path, id, NULL);
+    return TRUE;
+}
+
+static gboolean
 server_hello(Target *target, WireHelloReply *hello, GError **error)
 {
     json_t *status = ask_target(server_of(target), "GET", error, "%s", "");
-    gboolean sound = status != NULL && (document_hello(status, hello) || set_malformed(target, "status", error));
+    gboolean sound = status != NULL && (document_hello(status, hello) || set_malformed(target, "status", error)) &&
+                     check_process(server_of(target), status, hello, error);
     json_decref(status);
     return sound;
 }
@@ -171,7 +236,7 @@ refresh(ServerTarget *self, GError **error)
                                      .limit = DOCUMENT_MAX,
                                      .deadline_ms = target_time_limit(&self->target, ANSWER_MS),
                                      .is_quick = TRUE};
-    int fd = connection_exchange(self->connection, &request, error);
+    int fd = exchange(self, &request, error);
     if (fd >= 0)
         close(fd);
     return fd >= 0;
@@ -218,7 +283,7 @@ fetch(Target *target, const char *path, const char *type, GError **error)
                                      .type = type,
                                      .limit = target->output_max,
                                      .deadline_ms = target_time_limit(target, OUTPUT_MS)};
-    return connection_exchange(self->connection, &request, error);
+    return exchange(self, &request, error);
 }
 
 static int
@@ -300,9 +365,7 @@ static const TargetOps server_ops = {
 json_t *
 client_document(Target *target, const char *below, guint deadline_ms, GError **error)
 {
-    ServerTarget *self = server_of(target);
-    g_autofree char *path = g_strconcat(self->path, below, NULL);
-    return ask(self->connection, (ExchangeRequest){.method = "GET", .path = path, .deadline_ms = deadline_ms}, error);
+    return ask(server_of(target), below, (ExchangeRequest){.method = "GET", .deadline_ms = deadline_ms}, error);
 }
 
 /* ---- opening ---- */
@@ -332,11 +395,17 @@ static char *
 only_id(Connection *connection, const ClientUrl *url, GError **error)
 {
     GError *failure = NULL;
-    const ExchangeRequest list = {
-        .method = "GET", .path = "/api/v1/targets", .deadline_ms = ANSWER_MS, .is_quick = TRUE};
-    json_t *document = ask(connection, list, &failure);
+    const ExchangeRequest list = {.method = "GET",
+                                  .path = "/api/v1/targets",
+                                  .type = "application/json",
+                                  .limit = DOCUMENT_MAX,
+                                  .deadline_ms = ANSWER_MS,
+                                  .is_quick = TRUE};
+    json_t *document = read_document(connection_exchange(connection, &list, &failure), &list, &failure);
     const json_t *targets = json_object_get(document, "targets");
-    const char *id = json_string_value(json_object_get(json_array_get(targets, 0), "id"));
+    const json_t *only = json_array_get(targets, 0);
+    const char *unique = json_string_value(json_object_get(only, "unique"));
+    const char *id = unique != NULL ? unique : json_string_value(json_object_get(only, "id"));
     char *escaped = NULL;
     if (g_error_matches(failure, TARGET_ERROR, OUTCOME_NOT_FOUND)) {
         g_clear_error(&failure);
@@ -377,7 +446,7 @@ open_at(const ClientUrl *url, const ClientAccess *access, GError **error)
     target->ops = &server_ops;
     target->user = RIGHTS_NOBODY;
     self->connection = g_steal_pointer(&connection);
-    self->path = g_strconcat("/api/v1/targets/", id, NULL);
+    self->path = g_strconcat(targets_path, id, NULL);
     target->operand = g_strdup(url->text);
     target_set_name(target, url->text);
     if (!server_hello(target, &hello, error)) {

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jescope_http(): the routes for this process. */
+#include "agent/process.h"
 #include "embed/call.h"
 #include "embed/failure.h"
 #include "embed/host.h"
+#include "routes/native-reply.h"
 #include "routes/reply.h"
 #include "routes/route.h"
+#include "routes/status.h"
 
 #include <string.h>
+#include <unistd.h>
 
 enum {
     PATH_MAX_SIZE = 4096, /* for a path or a query, including the NUL */
@@ -100,6 +104,29 @@ decode(const JescopeRequest *request, Decoded *decoded)
     return 0;
 }
 
+/* Whether PATH names a process by its unique id, and it is not this one, which has its address now. */
+static bool
+is_of_another(const char *path)
+{
+    char target[STATUS_UNIQUE_MAX];
+    ProcessIdentity own;
+    int64_t pid;
+    uint64_t start_ticks;
+    if (!routes_path_target(path, target, sizeof(target)) || !status_parse_unique(target, &pid, &start_ticks))
+        return false;
+    process_identify(&own);
+    return pid != own.pid || (own.start_time != 0 && start_ticks != own.start_time);
+}
+
+static void
+refuse_another(RouteReply *reply)
+{
+    Failure failure;
+    native_failure(
+        reply, failure_set(&failure, OUTCOME_GONE, "the process that answers here is another one, %d", (int)getpid()),
+        &failure);
+}
+
 static void
 answer(const JescopeRequest *request, RouteReply *reply)
 {
@@ -113,7 +140,9 @@ answer(const JescopeRequest *request, RouteReply *reply)
         return;
     }
     const RouteMatch match = routes_find(routes_tables, dialects, &decoded.route);
-    if ((request->flags & JESCOPE_HTTP_READ_ONLY) != 0 && match.role == ROUTE_ROLE_CONTROL)
+    if (is_of_another(decoded.path))
+        refuse_another(reply);
+    else if ((request->flags & JESCOPE_HTTP_READ_ONLY) != 0 && match.role == ROUTE_ROLE_CONTROL)
         reply_text(reply, 403, REPLY_TEXT, "%s\n", "this server is read-only");
     else
         routes_answer(&host_self, &match, &decoded.route, reply);

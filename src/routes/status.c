@@ -9,7 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NS_PER_MS = 1000000 };
+enum {
+    NS_PER_MS = 1000000,
+    DIGITS_MAX = 18, /* of a number that surely fits in 64 bits */
+};
 
 static const char *const figure_names[STATUS_FIGURES] = {
     [STATUS_HELD] = "held",           [STATUS_ALLOCATED] = "allocated",
@@ -47,6 +50,27 @@ status_set_hello(RouteStatus *status, const WireHelloReply *hello)
     if (hello->start_time != 0)
         snprintf(status->unique, sizeof(status->unique), "%d.%llu", (int)hello->pid,
                  (unsigned long long)hello->start_time);
+}
+
+/* The number at *TEXT, which becomes its end. False: there is none, or it is too long. */
+static bool
+take_digits(const char **text, uint64_t *number)
+{
+    const char *begin = *text;
+    *number = 0;
+    for (; **text >= '0' && **text <= '9' && *text - begin < DIGITS_MAX; ++*text)
+        *number = *number * 10 + (uint64_t)(**text - '0');
+    return *text > begin;
+}
+
+bool
+status_parse_unique(const char *text, int64_t *pid, uint64_t *start_ticks)
+{
+    uint64_t number;
+    if (!take_digits(&text, &number) || *text++ != '.' || !take_digits(&text, start_ticks) || *text != '\0')
+        return false;
+    *pid = (int64_t)number;
+    return true;
 }
 
 static void

@@ -66,6 +66,9 @@ const char *status_figure_name(StatusFigure figure);
 /* Sets all values to unknown. */
 void status_init(RouteStatus *status);
 
+/* Parses RouteStatus.unique. False: TEXT is not of this form. */
+bool status_parse_unique(const char *text, int64_t *pid, uint64_t *start_ticks);
+
 /* Copies HELLO, and from it the process, unless its pid is known: in its own PID namespace it may have another. */
 void status_set_hello(RouteStatus *status, const WireHelloReply *hello);
 

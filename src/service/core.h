@@ -38,7 +38,7 @@ struct Service {
     MessageShares *lines;        /* of service_say_of() */
     MessageShares *event_shares; /* of live_emit() */
     HeldFiles *page_trees;
-    HeldFiles *bases; /* live_unique() of a target -> the dump that its next difference is relative to */
+    HeldFiles *bases; /* service_target_unique() of a target -> the dump that its next difference is relative to */
     GArray *sinks;    /* of SinkRow */
     gint ticking;     /* atomic: a thread calls Sink.tick */
 

@@ -240,6 +240,12 @@ service_target_id(const ServiceTarget *target)
 }
 
 const char *
+service_target_unique(const ServiceTarget *target)
+{
+    return target->unique;
+}
+
+const char *
 service_target_name(const ServiceTarget *target)
 {
     return target->name;
@@ -316,7 +322,7 @@ set_seen(const ServiceTarget *target, RouteStatus *status)
     gint64 now_us = g_get_monotonic_time();
     status->state = live ? "live" : "gone";
     status->reach = target->reached ? target_via_name(target->via) : "unknown";
-    g_snprintf(status->url, sizeof(status->url), "/api/v1/targets/%s", live ? target->id : target->unique);
+    g_snprintf(status->url, sizeof(status->url), "/api/v1/targets/%s", target->unique);
     if (target->trouble != NULL) {
         g_strlcpy(status->trouble, target->trouble, sizeof(status->trouble));
         status->left_alone_ms = (guint64)MAX(target->left_alone_until_us - now_us, 0) / 1000;
@@ -346,12 +352,6 @@ live_fill_status(ServiceTarget *target, RouteStatus *status)
     status->started_ms = (guint64)target->started_us / 1000;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
     set_seen(target, status);
-}
-
-const char *
-live_unique(const ServiceTarget *target)
-{
-    return target->unique;
 }
 
 HistoryLife

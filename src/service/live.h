@@ -61,9 +61,6 @@ const Process *live_process(const ServiceTarget *target);
 /* target_check_unchanged() of live_process(). */
 gboolean live_check_unchanged(const ServiceTarget *target, GError **error);
 
-/* "PID.STARTTICKS", unique since boot. */
-const char *live_unique(const ServiceTarget *target);
-
 /* Fills STATUS except for a running recording. */
 void live_fill_status(ServiceTarget *target, RouteStatus *status);
 

@@ -42,7 +42,7 @@ typedef struct {
     GPtrArray *left; /* of ServiceTarget: those still to be dumped in this round, the last one first */
     guint under_way; /* targets with work in progress */
     ScheduleTurns *turns;
-    GHashTable *pasts; /* live_unique() -> Past */
+    GHashTable *pasts; /* service_target_unique() -> Past */
     ServicePushFigures counts;
 } Pusher;
 
@@ -220,10 +220,10 @@ static void free_if_idle(Pusher *pusher);
 static Past *
 past_of(Pusher *pusher, const ServiceTarget *target)
 {
-    Past *past = g_hash_table_lookup(pusher->pasts, live_unique(target));
+    Past *past = g_hash_table_lookup(pusher->pasts, service_target_unique(target));
     if (past == NULL) {
         past = g_new0(Past, 1);
-        g_hash_table_insert(pusher->pasts, g_strdup(live_unique(target)), past);
+        g_hash_table_insert(pusher->pasts, g_strdup(service_target_unique(target)), past);
     }
     return past;
 }

@@ -74,7 +74,7 @@ find(const GPtrArray *targets, gboolean (*is)(const ServiceTarget *target, gcons
 static gboolean
 is_unique(const ServiceTarget *target, gconstpointer key)
 {
-    return strcmp(live_unique(target), key) == 0;
+    return strcmp(service_target_unique(target), key) == 0;
 }
 
 static gboolean
@@ -304,10 +304,10 @@ add_found(Registry *registry, const ScanFound *found, const char *series)
                        .about = found->facts};
     ServiceEvent event = {.type = SERVICE_EVENT_TARGET_CAME};
     ServiceTarget *target = live_new(registry->service, &facts);
-    ServiceTarget *before = find(registry->live, is_unique, live_unique(target));
+    ServiceTarget *before = find(registry->live, is_unique, service_target_unique(target));
     if (before != NULL)
         set_gone(registry, before);
-    ServiceTarget *earlier = find(registry->gone, is_unique, live_unique(target));
+    ServiceTarget *earlier = find(registry->gone, is_unique, service_target_unique(target));
     if (earlier != NULL)
         g_ptr_array_remove(registry->gone, earlier);
     g_ptr_array_add(registry->live, target); /* the caller sorts them */
@@ -444,7 +444,7 @@ list_series(const Registry *registry)
     GHashTable *series = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, g_free);
     for (guint i = 0; i < registry->live->len; i++)
         g_hash_table_insert(series, g_strdup(service_target_series(registry->live->pdata[i])),
-                            g_strdup(live_unique(registry->live->pdata[i])));
+                            g_strdup(service_target_unique(registry->live->pdata[i])));
     for (guint i = 0; i < options->n_sources; i++)
         if (options->sources[i].kind != SERVICE_SOURCE_PROCESSES)
             g_hash_table_insert(series, g_strdup(options->sources[i].series), NULL);
@@ -637,19 +637,6 @@ describe_live(const GPtrArray *live, Viewer viewer)
     return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
-static ServiceTarget *
-find_named(const GPtrArray *live, const char *name, guint *count)
-{
-    ServiceTarget *found = NULL;
-    *count = 0;
-    for (guint i = 0; i < live->len; i++)
-        if (strcmp(service_target_name(live->pdata[i]), name) == 0) {
-            found = live->pdata[i];
-            ++*count;
-        }
-    return found;
-}
-
 /* A target that VIEWER does not see is treated as if it did not exist. */
 static ServiceTarget *
 find_exact(Registry *registry, Viewer viewer, const char *text)
@@ -666,6 +653,46 @@ find_exact(Registry *registry, Viewer viewer, const char *text)
     return NULL;
 }
 
+/* A number, or a unique id, is never a name: any process may take it as one once that process has ended. */
+static ServiceTarget *
+find_named(const GPtrArray *live, const char *name, guint *count)
+{
+    gint64 pid;
+    guint64 start;
+    ServiceTarget *found = NULL;
+    *count = 0;
+    if (process_operand_is_number(name) || status_parse_unique(name, &pid, &start))
+        return NULL;
+    for (guint i = 0; i < live->len; i++)
+        if (strcmp(service_target_name(live->pdata[i]), name) == 0) {
+            found = live->pdata[i];
+            ++*count;
+        }
+    return found;
+}
+
+/* Whether TEXT is the unique id of a process that has ended, target or not. */
+static gboolean
+is_of_ended(const char *text)
+{
+    gint64 pid;
+    guint64 start;
+    return status_parse_unique(text, &pid, &start) && (pid > G_MAXINT32 || !process_alive((pid_t)pid, start));
+}
+
+static void
+set_not_found(const char *text, guint count, const GPtrArray *live, Viewer viewer, GError **error)
+{
+    g_autofree char *there = describe_live(live, viewer);
+    g_autofree char *shown = g_utf8_make_valid(text, (gssize)strnlen(text, SHOWN_MAX));
+    if (count > 1)
+        g_set_error(error, TARGET_ERROR, OUTCOME_AMBIGUOUS, "%u targets are named '%s'; %s", count, shown, there);
+    else if (is_of_ended(text))
+        g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "process '%s' has ended; %s", shown, there);
+    else
+        g_set_error(error, TARGET_ERROR, OUTCOME_UNKNOWN_TARGET, "no target '%s'; %s", shown, there);
+}
+
 ServiceTarget *
 registry_lookup(Registry *registry, Viewer viewer, const char *text, GError **error)
 {
@@ -677,12 +704,7 @@ registry_lookup(Registry *registry, Viewer viewer, const char *text, GError **er
     found = find_named(live, text, &count);
     if (count == 1)
         return found;
-    g_autofree char *there = describe_live(live, viewer);
-    g_autofree char *shown = g_utf8_make_valid(text, (gssize)strnlen(text, SHOWN_MAX));
-    if (count > 1)
-        g_set_error(error, TARGET_ERROR, OUTCOME_AMBIGUOUS, "%u targets are named '%s'; %s", count, shown, there);
-    else
-        g_set_error(error, TARGET_ERROR, OUTCOME_UNKNOWN_TARGET, "no target '%s'; %s", shown, there);
+    set_not_found(text, count, live, viewer, error);
     return NULL;
 }
 

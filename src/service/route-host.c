@@ -131,7 +131,7 @@ static Outcome
 on_delta_open(void *host, int *descriptor, Failure *failure)
 {
     const ServiceTarget *target = work_target(host);
-    *descriptor = held_files_find(live_service(target)->bases, live_unique(target));
+    *descriptor = held_files_find(live_service(target)->bases, service_target_unique(target));
     return OUTCOME_DONE;
 }
 
@@ -140,7 +140,7 @@ on_delta_keep(void *host, int dump)
 {
     const ServiceTarget *target = work_target(host);
     if (service_target_state(target) != SERVICE_TARGET_GONE)
-        held_files_add(live_service(target)->bases, live_unique(target), live_account(target), dump);
+        held_files_add(live_service(target)->bases, service_target_unique(target), live_account(target), dump);
 }
 
 static size_t

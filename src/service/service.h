@@ -226,6 +226,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(ServiceTarget, service_target_unref)
 
 /* These never change. Strings are owned by the target. */
 const char *service_target_id(const ServiceTarget *target);     /* its pid: "4711" */
+const char *service_target_unique(const ServiceTarget *target); /* "4711.8812033", of no other process since boot */
 const char *service_target_name(const ServiceTarget *target);   /* the process's name: "redis-server" */
 const char *service_target_label(const ServiceTarget *target);  /* "redis-server (4711)" */
 const char *service_target_series(const ServiceTarget *target); /* its name in the history */

@@ -17,7 +17,7 @@ static const char list_begin[] =
 static void
 append_target(GString *page, const ServiceTarget *target)
 {
-    const char *id = service_target_id(target);
+    const char *id = service_target_unique(target);
     g_autofree char *name = g_markup_escape_text(service_target_label(target), -1);
     g_string_append_printf(page,
                            "<tr><td>%s</td><td><a href=\"/api/v1/targets/%s\">status</a></td><td><a "

@@ -11,11 +11,11 @@
 static json_t *
 group_of(const ServiceTarget *target, const char *address, const char *scheme)
 {
-    const char *id = service_target_id(target);
+    const char *id = service_target_id(target), *unique = service_target_unique(target);
     g_autofree char *instance = g_strdup_printf("%s/%s", address, id);
-    g_autofree char *prefix = g_strdup_printf("/targets/%s", id);
+    g_autofree char *prefix = g_strdup_printf("/targets/%s", unique);
     return json_pack("{s:[s],s:{s:s,s:s,s:s,s:s,s:s,s:s,s:s}}", "targets", address, "labels", "__scheme__", scheme,
-                     "__metrics_path__", "/metrics", "__param_target", id, "instance", instance,
+                     "__metrics_path__", "/metrics", "__param_target", unique, "instance", instance,
                      "__meta_jescope_target", id, "__meta_jescope_process", service_target_name(target),
                      "__profile_path_prefix__", prefix);
 }

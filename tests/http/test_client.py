@@ -6,11 +6,13 @@ import gzip
 import http.server
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 import zlib
@@ -256,6 +258,88 @@ def test_unix_socket(scratch, program):
         url = "http+unix://" + path.replace("/", "%2F")
         assert f"of unix:{path}" in ask(scratch, "status", url)
         assert "of unix:" in ask(scratch, "status", f"{url}/targets/{program.pid}")
+
+
+# ---- one command, one process ----
+
+
+@contextlib.contextmanager
+def namesakes_server():
+    """A name, the means to start a process of it, and a server of all."""
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="jescope-http-")))
+        (folder / "agents").mkdir(mode=0o700)
+        name = f"s{os.getpid()}"
+        (folder / name).symlink_to(PYTHON)
+        endpoint = stack.enter_context(serve(folder, "--every=100ms", port=free_port()))
+
+        def start():
+            program = stack.enter_context(service(folder, "--sample", "1KiB", python=folder / name))
+            wait_for(lambda: row_of(endpoint, program.pid), "it is found")
+            return program
+
+        yield folder, start, endpoint, f"{endpoint.base}/targets/{name}"
+
+
+def row_of(endpoint, pid):
+    rows = endpoint.get("/api/v1/targets").json()["targets"]
+    return next((row for row in rows if row["pid"] == pid), None)
+
+
+RECORDS = ["record", "--for", "1h", "--sampler=jescope", "-o", "x.heap"]
+
+
+def test_a_namesake_that_starts_does_not_end_a_command():
+    with namesakes_server() as (folder, start, _, url):
+        first = start()
+        set_active(folder, first.pid, False)
+        with started([JESCOPE, *RECORDS, url], env=environment(folder), cwd=folder, stderr=subprocess.PIPE) as recording:
+            wait_for_sampling(folder, first, recording)
+            start()
+            first.allocate()
+            recording.send_signal(signal.SIGINT)
+            assert recording.wait(DEADLINE) == 0, recording.stderr.read()
+        assert f" pid={first.pid} ".encode() in (folder / "x.heap").read_bytes()
+        assert "2 targets are named" in refused(folder, "status", url)
+
+
+@pytest.mark.parametrize("words", [RECORDS, ["doctor", "--for", "1h", "--record"]], ids=["record", "doctor"])
+def test_a_command_does_not_go_on_with_a_namesake_of_a_process_that_has_ended(words):
+    with namesakes_server() as (folder, start, endpoint, url):
+        first = start()
+        set_active(folder, first.pid, False)
+        with started([JESCOPE, *words, url], env=environment(folder), cwd=folder, stderr=subprocess.PIPE) as command:
+            wait_for_sampling(folder, first, command)
+            first.kill()
+            wait_for(lambda: row_of(endpoint, first.pid) is None, "the server knows of its end")
+            second = start()
+            set_active(folder, second.pid, False)
+            command.send_signal(signal.SIGINT)
+            assert command.wait(DEADLINE) != 0
+            said = command.stderr.read()
+        assert f"({first.pid}) of {endpoint.base} has ended" in said, said
+        assert not is_active(folder, second.pid) and str(second.pid) not in said
+        dump = folder / "x.heap"
+        assert not dump.exists() or f" pid={second.pid} ".encode() not in dump.read_bytes()
+
+
+def status_of(pid, **more):
+    return json.dumps({"name": "payments", "pid": pid, "jemalloc": {}, "profiling": {}, **more}).encode()
+
+
+@pytest.mark.parametrize("first, later", [
+    ({"unique": "1.2"}, {"unique": "1.3"}),
+    ({"unique": "1.2"}, {}),
+    ({}, {"unique": "2.3"}),
+    ({"started": 1.5}, {"started": 2.5}),
+])
+def test_a_server_that_answers_about_another_process(scratch, first, later):
+    """As an older one may, which knows names and pids alone."""
+    pids = iter([1, 2 if later.get("unique") == "2.3" else 1])
+    answers = [("/api/v1/targets/", lambda handler: handler.answer(status_of(next(pids), **next(about)), JSON, 200))]
+    about = iter([first, later])
+    with hostile(answers) as base:
+        assert f"payments (1) of {base} has ended" in refused(scratch, "status", f"{base}/targets/payments")
 
 
 @pytest.mark.parametrize("wrong, why", [

@@ -179,14 +179,15 @@ def test_gzip_and_head(server):
 def test_service_discovery(server, two):
     answer = server.get("/api/v1/sd")
     assert (answer.status, answer.type) == (200, "application/json")
-    groups = {group["labels"]["__param_target"]: group for group in answer.json()}
+    groups = {group["labels"]["__meta_jescope_target"]: group for group in answer.json()}
     assert set(groups) == {str(redis.pid) for redis in two}
     for target, group in groups.items():
         assert group["targets"] == [server.address]
         labels = group["labels"]
         assert all(isinstance(value, str) for value in labels.values())
         assert labels["__meta_jescope_process"] == "redis-server"
-        found = parse(metrics(server, f"{labels['__metrics_path__']}?target={target}").text)
+        assert labels["__param_target"].startswith(f"{target}."), "no other process has it"
+        found = parse(metrics(server, f"{labels['__metrics_path__']}?target={labels['__param_target']}").text)
         assert found["jescope_target_up", (("process", "redis-server"), ("target", target))] == 1
         assert server.get(labels["__profile_path_prefix__"] + "/debug/pprof/heap").status == 200
 
@@ -236,7 +237,7 @@ def test_discovered_targets_come_and_go(scratch, prometheus, discovering):
         return {target["labels"]["instance"] for target in prometheus.ask("targets", state="active")["activeTargets"]}
 
     wait_for(lambda: instance not in instances(), "Prometheus has forgotten it")
-    assert str(third.pid) not in {group["labels"]["__param_target"] for group in discovering.get("/api/v1/sd").json()}
+    assert str(third.pid) not in {group["labels"]["__meta_jescope_target"] for group in discovering.get("/api/v1/sd").json()}
 
 
 def test_the_rules_are_loaded_and_evaluated(prometheus):

@@ -15,6 +15,7 @@ from endpoint import is_whole_dump, serve
 from services import DEADLINE, JESCOPE, PYTHON, children, environment, service, started, wait_for
 
 RESTARTS = 20
+FREE_PID = 4194304  # above all of the kernel's
 AS_OURSELVES = ["--user=root"] if os.geteuid() == 0 else []  # whose directory it is
 
 
@@ -47,6 +48,24 @@ def test_comes_and_goes(scratch):
             assert endpoint.get(api(found["unique"])).json()["pid"] == program.pid
         wait_for(lambda: listed(endpoint, program.pid) is None, "the target is gone")
         assert endpoint.get(api(program.pid)).status == 404
+
+
+def test_an_id_is_no_name(scratch):
+    """Any process may take that of one that has ended."""
+    for name, status in (("7.7", 410), (str(FREE_PID), 404)):
+        (scratch / name).symlink_to(PYTHON)
+        with service(scratch, python=scratch / name) as program, serve(scratch) as endpoint:
+            assert wait_for(lambda: listed(endpoint, program.pid), "the target is found")["name"] == name
+            assert endpoint.get(api(name)).status == status
+
+
+def test_the_end_of_a_process_is_410(scratch):
+    with serve(scratch) as endpoint:
+        with service(scratch) as program:
+            unique = wait_for(lambda: listed(endpoint, program.pid), "the target is found")["unique"]
+        wait_for(lambda: listed(endpoint, program.pid) is None, "the target is gone")
+        answer = endpoint.ask("PUT", api(unique, "/profiling?active=true"))
+        assert answer.status == 410 and answer.json()["error"]["code"] == "gone" and "has ended" in answer.text
 
 
 def test_says_which_process_it_is(scratch):

@@ -485,6 +485,18 @@ def test_read_only(victim, tmp_path):
     assert victim.ask("read 1 prof.active") == "0"
 
 
+def test_a_unique_id_is_of_this_process_or_of_none(victim, tmp_path):
+    """Another process may have had its address, and a client goes on with that one."""
+    unique = json.loads(http(victim, tmp_path, "GET", "/api/v1/targets/self")[3])["unique"]
+    pid, start = map(int, unique.split("."))
+    assert pid == victim.pid and http(victim, tmp_path, "GET", f"/api/v1/targets/{unique}/profiling")[0] == 200
+    before = victim.ask("read 1 prof.active")
+    for other in (f"{pid}.{start - 1}", f"{pid + 1}.{start}"):
+        status, _, _, body = http(victim, tmp_path, "PUT", f"/api/v1/targets/{other}/profiling?active={'false' if before == '1' else 'true'}")
+        assert status == 410 and json.loads(body)["error"]["code"] == "gone"
+    assert victim.ask("read 1 prof.active") == before
+
+
 def test_paths_that_are_none(victim, tmp_path):
     assert http(victim, tmp_path, "GET", "/nothing/here")[0] == 404
     assert http(victim, tmp_path, "GET", "/mtev/%6demory.json")[0] == 200

@@ -106,7 +106,7 @@ test_bases(void)
     g_assert_cmpint(base_of(stage), ==, LARGE);
     g_assert_false(held_files_has(bases, "another target of the user"));
     live_set_gone(stage->target);
-    g_assert_false(held_files_has(bases, live_unique(stage->target)));
+    g_assert_false(held_files_has(bases, service_target_unique(stage->target)));
 }
 
 int
