@@ -3,6 +3,7 @@
 
 #include "blackbox/describe.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <time.h>
 #include <unistd.h>
@@ -99,13 +100,14 @@ wait_until_due(const Watch *watch, gboolean *stopped)
 static gboolean
 begin(Watch *watch, GError **error)
 {
-    Process process;
-    const pid_t pid = target_pid(watch->target);
-    if (pid == 0 || !process_read(pid, &process)) {
+    Process process = *target_process(watch->target);
+    if (process.pid == 0) {
         g_set_error(error, BLACKBOX_ERROR, BLACKBOX_ERROR_FILE, "%s is not a process of this machine",
                     target_label(watch->target));
         return FALSE;
     }
+    if (!process_read_again(&process))
+        return target_set_changed(target_label(watch->target), ESRCH, error);
     watch->observer = observer_new(&process, &watch->options->observer, error);
     watch->live = stats_live_new(watch->target, STATS_LIVE_FIGURES, NULL);
     return watch->observer != NULL;

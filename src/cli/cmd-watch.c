@@ -76,8 +76,8 @@ typedef struct {
 static void
 note_user(Watcher *watcher, const Target *target)
 {
-    Process process;
-    if (process_look(target_own_pid(target), &process))
+    Process process = *target_process(target);
+    if (process.pid != 0 && process_read_again(&process)) /* its pid may be another user's process now */
         watcher->user = process.uids[0];
 }
 

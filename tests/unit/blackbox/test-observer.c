@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "blackbox/observer.h"
 
+#include "blackbox/watch.h"
 #include "target/implementation.h"
 
 #include <signal.h>
@@ -145,11 +146,27 @@ test_profiling(void)
     g_assert_true(g_spawn_sync(NULL, words, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL, NULL));
 }
 
+/* Its pid is that of another process when the watch begins. */
+static void
+test_pid_of_another(void)
+{
+    Process self;
+    const WatchOptions options = {.observer = {.directory = "/nowhere", .quota = blackbox_quota_default}, .stop = -1};
+    Fake fake = {.target = {.ops = &fake_ops, .label = (char *)(guintptr) "fake"}};
+    g_autoptr(GError) error = NULL;
+    g_assert_true(process_read(getpid(), &self));
+    self.start_time--;
+    target_set_process(&fake.target, &self);
+    g_assert_cmpint(watch_run(&fake.target, &options, &error), ==, WATCH_FAILED);
+    g_assert_error(error, TARGET_ERROR, OUTCOME_GONE);
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/observer/causes", test_causes);
     g_test_add_func("/observer/profiling", test_profiling);
+    g_test_add_func("/observer/pid-of-another", test_pid_of_another);
     return g_test_run();
 }
