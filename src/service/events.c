@@ -48,6 +48,7 @@ copy_event(const ServiceEvent *event)
 {
     ServiceEvent *copy = g_memdup2(event, sizeof(*event));
     copy->target = g_strdup(event->target);
+    copy->unique = g_strdup(event->unique);
     copy->label = g_strdup(event->label);
     copy->who = g_strdup(event->who);
     copy->detail = g_strdup(event->detail);
@@ -59,6 +60,7 @@ free_event(gpointer data)
 {
     ServiceEvent *event = data;
     g_free((gpointer)(guintptr)event->target);
+    g_free((gpointer)(guintptr)event->unique);
     g_free((gpointer)(guintptr)event->label);
     g_free((gpointer)(guintptr)event->who);
     g_free((gpointer)(guintptr)event->detail);

@@ -657,6 +657,7 @@ live_emit(ServiceTarget *target, const ServiceEvent *event)
     pending->event = *event;
     pending->event.time_us = g_get_real_time();
     pending->event.target = target->id;
+    pending->event.unique = target->unique;
     pending->event.label = target->label;
     pending->event.user = process_viewer(&target->process);
     pending->event.account = live_account(target);

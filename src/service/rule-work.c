@@ -371,7 +371,7 @@ rule_works_note(RuleWorks *works, const ServiceEvent *event)
     for (guint i = 0; event->type == SERVICE_EVENT_RECORDING_ENDED && i < works->running->len; i++) {
         RuleWork *work = works->running->pdata[i];
         if (work->recording == 0 || work->recording != event->subject ||
-            strcmp(service_target_id(work->target), event->target) != 0)
+            strcmp(service_target_unique(work->target), event->unique) != 0)
             continue;
         work->recording = 0;
         end_alarm(work);

@@ -452,6 +452,7 @@ typedef struct {
     uid_t account; /* account_of() the target's user, whose events make room for others */
     ServiceEventType type;
     const char *target; /* the target's id */
+    const char *unique; /* and its unique one */
     const char *label;  /* "redis-server (4711)" */
     guint64 subject;    /* id of the recording or dump; 0: none */
     const char *who;    /* ServiceWork.who; NULL: jescope itself, the program, or unknown */

@@ -37,9 +37,9 @@ to_json(const ServiceEvent *event)
     g_autoptr(GDateTime) moment = g_date_time_new_from_unix_utc(event->time_us / G_USEC_PER_SEC);
     g_autofree char *second = g_date_time_format(moment, "%Y-%m-%dT%H:%M:%S");
     time = g_strdup_printf("%s.%03dZ", second, (int)(event->time_us % G_USEC_PER_SEC / 1000));
-    json_t *object = json_pack("{s:I, s:s, s:s, s:s*, s:s*, s:s*, s:s*}", "id", (json_int_t)event->id, "time", time,
-                               "type", service_event_name(event->type), "target", event->target, "label", event->label,
-                               "who", event->who, "detail", event->detail);
+    json_t *object = json_pack("{s:I, s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:s*}", "id", (json_int_t)event->id, "time",
+                               time, "type", service_event_name(event->type), "target", event->target, "unique",
+                               event->unique, "label", event->label, "who", event->who, "detail", event->detail);
     if (event->subject != 0)
         json_object_set_new(object, "subject", json_integer((json_int_t)event->subject));
     char *text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII);

@@ -44,7 +44,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(FeedFrame, feed_frame_free)
 /* An event of a target, in one line. */
 typedef struct {
     gint64 time_us;
-    const char *target; /* its pid; in a replay, its key */
+    const char *target; /* its key */
     const char *text;
 } FeedEvent;
 

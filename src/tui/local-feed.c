@@ -543,7 +543,7 @@ on_service_event(const ServiceEvent *event, gpointer data)
     const EventFacts facts = {service_event_name(event->type), event->subject, event->detail, event->who};
     g_autofree char *text = event_text(&facts);
     if (feed->sink.event != NULL)
-        feed->sink.event(&(FeedEvent){event->time_us, event->target, text}, feed->sink.data);
+        feed->sink.event(&(FeedEvent){event->time_us, event->unique, text}, feed->sink.data);
 }
 
 /* ---- services ---- */

@@ -193,13 +193,9 @@ model_drop_events(gpointer data)
 }
 
 gboolean
-model_is_event_of(const Model *model, const ModelEvent *event, const FeedTarget *target)
+model_is_event_of(const ModelEvent *event, const FeedTarget *target)
 {
-    char pid[24];
-    if (model->feed != NULL && model->feed->ops->replays)
-        return strcmp(event->target, target->key) == 0;
-    g_snprintf(pid, sizeof(pid), "%" G_GINT64_FORMAT, target->status.pid);
-    return strcmp(event->target, pid) == 0;
+    return strcmp(event->target, target->key) == 0;
 }
 
 double

@@ -115,7 +115,7 @@ void model_take_event(const FeedEvent *event, gpointer model);
 void model_drop_events(gpointer model);
 
 /* Whether EVENT is about TARGET. */
-gboolean model_is_event_of(const Model *model, const ModelEvent *event, const FeedTarget *target);
+gboolean model_is_event_of(const ModelEvent *event, const FeedTarget *target);
 
 /* The target with KEY in the latest frame, or NULL. */
 FeedTarget *model_find(const Model *model, const char *key);

@@ -136,7 +136,7 @@ on_event(const char *name, const char *data, gpointer user)
     json_t *document = document_parse(data, strlen(data), NULL);
     document_text(document, "type", type, sizeof(type));
     document_text(document, "time", time, sizeof(time));
-    document_text(document, "target", target, sizeof(target));
+    document_text(document, "unique", target, sizeof(target));
     document_text(document, "who", who, sizeof(who));
     document_text(document, "detail", detail, sizeof(detail));
     gint64 id = json_integer_value(json_object_get(document, "id"));

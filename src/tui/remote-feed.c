@@ -44,7 +44,8 @@ typedef struct {
     Feed base;
     Shared *shared;
     GThreadPool *pool; /* a single thread, as a connection requires */
-    char *list;        /* path of the list, or of the only target */
+    char *list;        /* path of the list, or of the only target as it was named */
+    char *bound;       /* path of the only target, by which no other process is meant; NULL: it is not known yet */
     gboolean one;
     gboolean asked;         /* a request for the list is in progress */
     char *watched;          /* key */
@@ -322,6 +323,29 @@ emit(RemoteFeed *self, const Request *request)
         feed_frame_free(frame);
 }
 
+/* Another process may have the name of the only target, or its pid, before this one ends. */
+static void
+bind(RemoteFeed *self, const Request *request)
+{
+    json_t *document = request->body != NULL ? document_parse(request->body, strlen(request->body), NULL) : NULL;
+    RouteStatus status;
+    DocumentTexts texts;
+    if (g_error_matches(request->error, TARGET_ERROR, OUTCOME_GONE))
+        g_clear_pointer(&self->bound, g_free);
+    if (self->bound == NULL && document_status(document, &status, &texts)) {
+        g_autofree char *id = g_uri_escape_string(status.unique, NULL, FALSE);
+        self->bound = g_strconcat("/api/v1/targets/", id, NULL);
+    }
+    json_decref(document);
+}
+
+static void
+push_list(RemoteFeed *self)
+{
+    self->asked = TRUE;
+    push(self, &(Request){.id = LIST}, g_strdup(self->bound != NULL ? self->bound : self->list));
+}
+
 /* The server has no list of targets: it is a program with libjescope, which is its own only target. */
 static void
 ask_self(RemoteFeed *self)
@@ -329,8 +353,7 @@ ask_self(RemoteFeed *self)
     self->one = TRUE;
     g_free(self->list);
     self->list = g_strdup("/api/v1/targets/self");
-    self->asked = TRUE;
-    push(self, &(Request){.id = LIST}, g_strdup(self->list));
+    push_list(self);
 }
 
 static gboolean
@@ -342,6 +365,8 @@ on_answer(gpointer data)
         return G_SOURCE_REMOVE;
     if (request->id == LIST) {
         self->asked = FALSE;
+        if (self->one)
+            bind(self, request);
         if (!self->one && g_error_matches(request->error, TARGET_ERROR, OUTCOME_NOT_FOUND))
             ask_self(self);
         else
@@ -378,9 +403,8 @@ on_tick(gpointer data)
     RemoteFeed *self = data;
     if (self->asked || self->paused)
         return G_SOURCE_CONTINUE;
-    self->asked = TRUE;
     push_details(self);
-    push(self, &(Request){.id = LIST}, g_strdup(self->list));
+    push_list(self);
     return G_SOURCE_CONTINUE;
 }
 
@@ -444,6 +468,7 @@ free_remote(Feed *feed)
     g_free(self->unread);
     g_free(self->watched);
     g_free(self->list);
+    g_free(self->bound);
     g_free(self);
 }
 

@@ -396,7 +396,7 @@ draw_events(const Model *model, const FeedTarget *target, Sheet *sheet)
     guint shown = 0;
     for (guint i = model->events->len; i > 0 && shown < EVENTS_LISTED; i--) {
         const ModelEvent *event = model->events->pdata[i - 1];
-        if (!model_is_event_of(model, event, target))
+        if (!model_is_event_of(event, target))
             continue;
         if (shown++ == 0)
             put_heading(sheet, "Events");

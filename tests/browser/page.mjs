@@ -69,7 +69,7 @@ async function open(browser, server, options = {}) {
   const page = await context.newPage();
   page.setDefaultTimeout(DEADLINE_MS);
   // A target that has just come has no history yet, and one that ends while the list is drawn has none any more.
-  const always = [/ 404 \(Not Found\) \S*\/series\?metric=/];
+  const always = [/ (404 \(Not Found\)|410 \(Gone\)) \S*\/series\?metric=/];
   const note = (text) => [...always, ...context.expected ?? []].some((pattern) => pattern.test(text)) || troubles.push(text);
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && note(`console: ${message.text()} ${message.location().url}`));
   page.on("pageerror", (error) => note(`error: ${error.message}`));
@@ -117,7 +117,7 @@ async function runJescope(folder, words) {
 async function run({ redis, hostile, server, browser }) {
   const page = await open(browser, server);
   const targets = (await server.get("/api/v1/targets")).targets;
-  const id = targets.find((target) => target.name === "redis-server").id;
+  const id = targets.find((target) => target.name === "redis-server").unique;
 
   await test("targets: listed with names as text, sorted and searched by the address", async () => {
     await page.goto(`${server.url}/`);
@@ -520,6 +520,43 @@ async function run({ redis, hostile, server, browser }) {
     await page.getByRole("link", { name: "All targets" }).waitFor();
   });
 
+  await test("a target: the page stays with its process, whatever has its name later", async () => {
+    const own = makeFolder();
+    const program = `twin${process.pid}`;
+    const running = [];
+    try {
+      const names = await new Server(own, await freePort(), [program]).start(0);
+      running.push(names.process);
+      const come = (gone) => waitFor(async () => (await names.get("/api/v1/targets")).targets.find((one) => one.pid !== gone), "it is listed");
+      const first = named(own, program);
+      running.push(first);
+      const target = await come(0);
+      const view = await open(browser, names);
+      view.context().expected = [/410 \(Gone\)/];
+      await view.goto(`${names.url}/?view=target&target=${program}`);
+      await view.getByRole("heading", { name: `${program} (${target.pid})` }).waitFor();
+      await waitFor(() => view.url().includes(`target=${target.unique}`), "the address means this process");
+      const asked = [];
+      view.on("request", (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
+      await stop(first);
+      running.push(start(own, [JESCOPE, "run", "--", path.join(own, program), "1000"]));
+      const other = await come(target.pid);
+      await view.locator(".message.error").getByText("has ended").waitFor();
+      await view.getByRole("button", { name: "Record", exact: true }).click();
+      await waitFor(() => asked.includes(`POST /api/v1/targets/${target.unique}/recordings`), "a recording of it is asked for");
+      await view.getByRole("heading", { name: `${program} (${target.pid})` }).waitFor();
+      equal(asked.filter((one) => one.includes("/targets/") && !one.includes(`/targets/${target.unique}`)), [], "requests about another process");
+      equal((await names.get(`/api/v1/targets/${other.unique}/recordings`)).recordings, [], "recordings of another process");
+      await view.goto(`${names.url}/`);
+      const link = view.getByRole("link", { name: program });
+      await waitFor(async () => (await link.getAttribute("href")).includes(other.unique), "links mean a process, too");
+      await view.context().close();
+    } finally {
+      await Promise.all(running.map(stop));
+      fs.rmSync(own, { recursive: true, force: true });
+    }
+  });
+
   await test("a server that restarts: said, and shown again by itself", async () => {
     page.context().expected = [/404|503|ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED|ERR_CONNECTION_RESET|ERR_NETWORK/];
     await page.goto(`${server.url}/?view=target&target=${id}`);
@@ -680,7 +717,7 @@ async function run({ redis, hostile, server, browser }) {
         window.EventSource = class extends EventTarget {
           constructor() {
             super();
-            setInterval(() => this.dispatchEvent(new MessageEvent("control", { data: JSON.stringify({ target }) })), 10);
+            setInterval(() => this.dispatchEvent(new MessageEvent("control", { data: JSON.stringify({ unique: target }) })), 10);
           }
           close() {}
         };

@@ -323,6 +323,23 @@ def test_a_command_does_not_go_on_with_a_namesake_of_a_process_that_has_ended(wo
         assert not dump.exists() or f" pid={second.pid} ".encode() not in dump.read_bytes()
 
 
+def told(frame):
+    return {"trouble": frame["trouble"], "pids": [target["pid"] for target in frame["targets"]]}
+
+
+def test_top_stays_with_a_process_while_it_runs():
+    with namesakes_server() as (folder, start, _, url):
+        first = start()
+        with started([JESCOPE, "top", "--json", "--every", "100ms", url], env=environment(folder), cwd=folder) as top:
+            frames = map(json.loads, top.stdout)
+            only_first = {"trouble": None, "pids": [first.pid]}
+            assert told(next(frames)) == only_first
+            second = start()
+            assert [told(next(frames)) for _ in range(5)] == [only_first] * 5
+            first.kill()
+            assert next(frame for frame in frames if second.pid in told(frame)["pids"]), "what has the name then"
+
+
 def status_of(pid, **more):
     return json.dumps({"name": "payments", "pid": pid, "jemalloc": {}, "profiling": {}, **more}).encode()
 

@@ -35,7 +35,7 @@ export function note(target: string, profile: Profile): void {
 
 /** The share for TARGET; null: none of its dumps was opened. */
 export function share(target: Target): number | null {
-  const found = all()[target.id];
+  const found = all()[target.unique];
   const held = target.sample?.held;
   // The pid may belong to another process by now.
   return found === undefined || !held || found.taken < (target.started ?? 0) ? null : Math.min(1, found.bytes / held);

@@ -96,6 +96,7 @@ export interface ServiceEvent {
   time: string;
   type: string;
   target?: string;
+  unique?: string;
   label?: string;
   who?: string;
   detail?: string;

@@ -90,7 +90,7 @@ export class GrowthView implements shell.View {
       this.error, this.sides, this.table, this.rest);
     this.markState(state);
     void this.fetchName();
-    this.end = live.refreshing(REFRESH_SECONDS, () => this.refresh(), (event) => event.target === this.id && event.type === "dump");
+    this.end = live.refreshing(REFRESH_SECONDS, () => this.refresh(), (event) => event.unique === this.id && event.type === "dump");
   }
 
   update(state: route.State): boolean {

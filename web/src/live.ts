@@ -83,9 +83,9 @@ export function onState(listener: StateListener): () => void {
   return () => stateListeners.delete(listener);
 }
 
-/** The events about TARGET received since the page was opened, oldest first. */
+/** The events about TARGET, a unique id, received since the page was opened, oldest first. */
 export function eventsOf(target: string): ServiceEvent[] {
-  return kept.filter((event) => event.target === target);
+  return kept.filter((event) => event.unique === target);
 }
 
 /** Calls REFRESH now, every SECONDS while the page is visible, and soon after each event that CONCERNS it; the result

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: shows the view named by its address.
 import * as api from "./api";
+import type { Target } from "./documents";
 import { EndedView } from "./ended";
 import * as files from "./files";
 import { GrowthView } from "./growth";
@@ -45,7 +46,7 @@ function put(identity: string, view: shell.View): void {
   }
 }
 
-function show(state: route.State): void {
+function draw(state: route.State): void {
   const identity = identityOf(state);
   if (present !== null && present.identity === identity && present.view.update?.(state) === true) {
     return;
@@ -56,6 +57,29 @@ function show(state: route.State): void {
   present?.view.destroy?.();
   const make = makers.get(state.view ?? "targets");
   put(identity, make !== undefined ? make(state) : new TargetsView());
+}
+
+/** The name or the pid of the address may be another process's later: from now on it has the id of this one. */
+async function bind(state: route.State): Promise<void> {
+  let unique = "";
+  try {
+    unique = (await api.json<Target>(api.targetPath(state.target))).unique;
+  } catch {
+    // The view says why.
+  }
+  if (route.address(route.read()) !== route.address(state)) {
+    return;
+  }
+  route.note(route.isBound(unique) ? { target: unique } : {});
+  draw(route.read());
+}
+
+function show(state: route.State): void {
+  if (state.target === undefined || route.isBound(state.target)) {
+    draw(state);
+  } else {
+    void bind(state);
+  }
 }
 
 function signIn(): void {

@@ -789,10 +789,11 @@ export function dumpSource(state: route.State): ProfileSource {
     return keptSource(state.ended, state.dump ?? "latest");
   }
   const target = state.target ?? "";
+  const pid = target.split(".")[0];
   const dump = state.dump ?? "latest";
   const path = api.targetPath(target, `/dumps/${api.component(dump)}`);
   return {
-    title: dump === "latest" ? `Latest dump of ${target}` : `Dump ${dump} of ${target}`, back: { view: "target", target }, isWhole: false, bases: (of) => basesOf(target, dump, of),
+    title: dump === "latest" ? `Latest dump of ${pid}` : `Dump ${dump} of ${pid}`, back: { view: "target", target }, isWhole: false, bases: (of) => basesOf(target, dump, of),
     named: (profile) => `${profile.source.name}, ${dump === "latest" ? "latest dump" : `dump ${dump}`}`,
     ...reports(path), fetch: async (query, signal) => {
       const profile = await reports(path).fetch(query, signal);
@@ -820,7 +821,7 @@ async function othersOf(target: string): Promise<[string, string][]> {
   const near = (other: Target): number => Number(other.name !== own?.name);
   return targets.filter((other) => own !== undefined && other.unique !== own.unique && other.uid === own.uid)
     .sort((a, b) => near(a) - near(b) || a.name.localeCompare(b.name) || a.pid - b.pid)
-    .map((other) => [other.id, `${other.name} (${other.pid})${other.state === "live" ? "" : ", ended"}`]);
+    .map((other) => [other.unique, `${other.name} (${other.pid})${other.state === "live" ? "" : ", ended"}`]);
 }
 
 async function basesOf(target: string, dump: string, of: string): Promise<Bases> {

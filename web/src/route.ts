@@ -32,6 +32,11 @@ export function changed(changes: { [name: string]: string | null | undefined }):
   return clean({ ...read(), ...changes });
 }
 
+/** Whether the target ID of a state is one that no other process has, unlike a pid or a name. */
+export function isBound(id: string): boolean {
+  return /^[0-9]+\.[0-9]+$/.test(id);
+}
+
 /** Shows STATE, as a step that the browser's Back reverts. */
 export function go(state: { [name: string]: string | null | undefined }): void {
   history.pushState(null, "", address(state));

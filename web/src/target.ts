@@ -90,7 +90,7 @@ export class TargetView implements shell.View {
       h("section", null, h("h2", null, "Arenas and size classes"), this.heat.element),
       h("section", null, h("h2", null, "Events"), this.events));
     this.markSpan();
-    this.ends.push(live.refreshing(REFRESH_SECONDS, () => this.refresh(), (event) => event.target === this.id));
+    this.ends.push(live.refreshing(REFRESH_SECONDS, () => this.refresh(), (event) => event.unique === this.id));
   }
 
   update(): boolean {
@@ -134,6 +134,10 @@ export class TargetView implements shell.View {
   private async refresh(): Promise<void> {
     try {
       const target = await this.get<Target>("");
+      if (!route.isBound(this.id) && route.isBound(target.unique)) { // there was none of this name before
+        route.apply({}, "replace");
+        return;
+      }
       this.showTarget(target);
       await Promise.all([this.refreshChart(), this.refreshDumps(), target.state === "live" ? this.refreshStatistics() : undefined]);
       this.showEvents();
@@ -234,8 +238,8 @@ export class TargetView implements shell.View {
       h("option", { value: "" }, "with…"), ...others.map((other) => h("option", { value: other.id }, `dump ${other.id}, ${clock(other.taken)}`))) as HTMLSelectElement;
     return h("tr", null, h("th", { scope: "row" }, h("a", { href: address(""), onpointerdown: ask, onfocus: ask }, `Dump ${dump.id}`)), h("td", null, moment(dump.taken)), h("td", { class: "number" }, bytes(dump.bytes)),
       h("td", null, before ? h("a", { href: address(String(before.id)) }, `since dump ${before.id}`) : "", " ", others.length > (before ? 1 : 0) ? choice : ""),
-      h("td", null, h("a", { href: this.dumpPath(dump), download: `${this.id}.${dump.id}.heap` }, "raw"), " ",
-        h("a", { href: api.url(this.dumpPath(dump), { format: "pprof" }), download: `${this.id}.${dump.id}.pb.gz` }, "pprof")));
+      h("td", null, h("a", { href: this.dumpPath(dump), download: `${this.target?.pid}.${dump.id}.heap` }, "raw"), " ",
+        h("a", { href: api.url(this.dumpPath(dump), { format: "pprof" }), download: `${this.target?.pid}.${dump.id}.pb.gz` }, "pprof")));
   }
 
   private async refreshStatistics(): Promise<void> {

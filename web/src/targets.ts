@@ -55,7 +55,7 @@ const explainedText = (share: number | null): string => share === null ? "–" :
 
 const columns: Column[] = [
   { id: "name", title: "Process", value: (target) => target.name.toLowerCase(),
-    show: (target) => [h("a", { href: route.address({ view: "target", target: target.id }) }, name(target.name))] },
+    show: (target) => [h("a", { href: route.address({ view: "target", target: target.unique }) }, name(target.name))] },
   { id: "pid", title: "Pid", number: true, value: (target) => target.pid },
   { id: "uid", title: "User", number: true, value: (target) => target.uid },
   { id: "state", title: "State", value: (target) => target.trouble ?? target.state,
@@ -202,7 +202,7 @@ export class TargetsView implements shell.View {
     }
     row.trendAt = Date.now();
     try {
-      const path = api.url(api.targetPath(target.id, "/series"), { metric: "allocated", from: `-${TREND_SECONDS}s`, step: "5s" });
+      const path = api.url(api.targetPath(target.unique, "/series"), { metric: "allocated", from: `-${TREND_SECONDS}s`, step: "5s" });
       const answer = await api.json<{ series: Series[] }>(path);
       const points = answer.series[0]?.points ?? [];
       row.trendAt -= points.length < 2 ? TREND_REFRESH_MS - REFRESH_SECONDS * 1000 : 0;

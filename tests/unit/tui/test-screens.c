@@ -87,7 +87,7 @@ make_target_estimate(void)
     g_autoptr(StatsSample) sample = scene_sample();
     model_open(model, "4711.1");
     model_take_detail("4711.1", sample, model);
-    model_take_event(&(FeedEvent){SCENE_TIME_US, "4711", "profiling was switched on"}, model);
+    model_take_event(&(FeedEvent){SCENE_TIME_US, "4711.1", "profiling was switched on"}, model);
     return model;
 }
 
