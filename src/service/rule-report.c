@@ -36,10 +36,10 @@ char *
 rule_report_document(const RuleReport *report)
 {
     g_autofree char *time = rule_report_time(report->time_us);
-    return take_text(json_pack("{s:s, s:i, s:s, s:s, s:s, s:{s:s, s:s, s:s}, s:O, s:o}", "format", "jescope-rule",
+    return take_text(json_pack("{s:s, s:i, s:s, s:s, s:s, s:{s:s, s:s, s:s, s:s}, s:O, s:o}", "format", "jescope-rule",
                                "version", 1, "rule", report->rule, "time", time, "because", report->because, "target",
-                               "id", report->id, "name", report->name, "series", report->series, "actions",
-                               report->actions, "dump",
+                               "id", report->id, "unique", report->unique, "name", report->name, "series",
+                               report->series, "actions", report->actions, "dump",
                                report->dump != 0 ? json_integer((json_int_t)report->dump) : json_null()));
 }
 

@@ -8,10 +8,10 @@
 
 typedef struct {
     const char *rule, *because;
-    gint64 time_us;                 /* time of firing, wall clock */
-    const char *id, *name, *series; /* the target's */
-    const json_t *actions;          /* array of the previous actions, with their failures */
-    guint64 dump;                   /* id of the last dump; 0: none */
+    gint64 time_us;                          /* time of firing, wall clock */
+    const char *id, *unique, *name, *series; /* the target's */
+    const json_t *actions;                   /* array of the previous actions, with their failures */
+    guint64 dump;                            /* id of the last dump; 0: none */
 } RuleReport;
 
 /* "2026-11-22T15:40:10Z". To be freed. */

@@ -405,6 +405,7 @@ make_environment(const RuleWork *work)
 {
     g_autofree char *time = rule_report_time(work->time_us);
     g_autofree char *dump = g_strdup_printf("%" G_GUINT64_FORMAT, work->dump);
+    g_autofree char *operand = process_operand(live_process(work->target));
     char **environment = NULL;
     const struct {
         const char *name, *value;
@@ -415,6 +416,7 @@ make_environment(const RuleWork *work)
         {"JESCOPE_BECAUSE", work->because},
         {"JESCOPE_TIME", time},
         {"JESCOPE_PID", service_target_id(work->target)},
+        {"JESCOPE_TARGET", operand},
         {"JESCOPE_PROCESS", service_target_name(work->target)},
         {"JESCOPE_SERIES", service_target_series(work->target)},
         {"JESCOPE_DUMP_ID", work->dump != 0 ? dump : NULL},
@@ -595,6 +597,7 @@ report_of(const RuleWork *work)
                         .because = work->because,
                         .time_us = work->time_us,
                         .id = service_target_id(work->target),
+                        .unique = service_target_unique(work->target),
                         .name = service_target_name(work->target),
                         .series = service_target_series(work->target),
                         .actions = work->actions,

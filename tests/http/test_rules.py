@@ -131,11 +131,14 @@ def test_actions_in_order(ruled, hook):
     assert document["format"] == "jescope-rule" and document["rule"] == "all" and document["dump"] > 0
     assert document["because"].startswith("allocated above 1 B: ")
     assert document["target"]["id"] == str(ruled.endpoint.pid)
+    unique = ruled.endpoint.get(f"/api/v1/targets/{ruled.endpoint.pid}").json()["unique"]
+    assert document["target"]["unique"] == unique
     assert document["actions"] == [{"action": action, "done": True}
                                    for action in ("dump", "statistics", "decay", "purge", "renew", "run", "log")]
     lines = out.read_text().splitlines()
     env = dict(line.split("=", 1) for line in lines if line.startswith("JESCOPE_"))
     assert env["JESCOPE_RULE"] == "all" and env["JESCOPE_PID"] == str(ruled.endpoint.pid) and env["JESCOPE_DUMP_ID"] == str(document["dump"])
+    assert env["JESCOPE_TARGET"] == unique.replace(".", "@")
     assert lines[-4] == "heap_v2/" and lines[-3].startswith('{"jem')
     assert lines[-2] == "0, 1, 2, 3, 4, 5"  # the last one is ls' own
     assert os.geteuid() != 0 or int(lines[-1]) != 0  # root's server is another user, and so is the program

@@ -14,6 +14,7 @@ example(json_t *actions)
                         .because = "held above 2 GiB: 2.1 GiB",
                         .time_us = 1795368010000001,
                         .id = "4711",
+                        .unique = "4711.8812033",
                         .name = "redis-server",
                         .series = "redis-server/2",
                         .actions = actions,
@@ -51,7 +52,8 @@ test_document(void)
     g_autofree char *text = rule_report_document(&report);
     g_assert_cmpstr(text, ==,
                     "{\"format\":\"jescope-rule\",\"version\":1,\"rule\":\"heap\",\"time\":\"2026-11-22T17:20:10Z\","
-                    "\"because\":\"held above 2 GiB: 2.1 GiB\",\"target\":{\"id\":\"4711\",\"name\":\"redis-server\","
+                    "\"because\":\"held above 2 GiB: 2.1 "
+                    "GiB\",\"target\":{\"id\":\"4711\",\"unique\":\"4711.8812033\",\"name\":\"redis-server\","
                     "\"series\":\"redis-server/2\"},\"actions\":[{\"action\":\"dump\",\"done\":true}],\"dump\":3}");
     json_decref(actions);
 }
