@@ -11,6 +11,7 @@
 #include "confine/keyed-hash.h"
 #include "confine/rights.h"
 #include "target/candidates.h"
+#include "target/open.h"
 #include "wire/transfer.h"
 
 #include <errno.h>
@@ -345,14 +346,33 @@ wait_for_round(const PushEvery *every, const Interrupt *interrupt)
 }
 
 static void
-tell_unknown(const PushEvery *every)
+tell_unknown(const char *name)
 {
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) candidates = candidates_find(name, CANDIDATES_JEMALLOC, &error);
+    if (candidates == NULL)
+        command_say("push: %s; it is looked for in each round", error->message);
+}
+
+/* The names to look for in each round. A pid means the process that has it now: another one may have it later. NULL:
+ * there is none with a pid. */
+static GStrv
+bind_names(const PushEvery *every, GError **error)
+{
+    g_autoptr(GStrvBuilder) bound = g_strv_builder_new();
     for (char *const *name = every->names; *name != NULL; name++) {
-        g_autoptr(GError) error = NULL;
-        g_autoptr(GPtrArray) candidates = candidates_find(*name, CANDIDATES_JEMALLOC, &error);
-        if (candidates == NULL)
-            command_say("push: %s; it is looked for in each round", error->message);
+        Process process;
+        if (!process_operand_is_number(*name)) {
+            tell_unknown(*name);
+            g_strv_builder_add(bound, *name);
+            continue;
+        }
+        if (!open_find_process(*name, &process, error))
+            return NULL;
+        g_autofree char *operand = process_operand(&process);
+        g_strv_builder_add(bound, operand);
     }
+    return g_strv_builder_end(bound);
 }
 
 static int
@@ -360,7 +380,6 @@ push_rounds(const PushEvery *every, Queue *queue, const Interrupt *interrupt, pi
 {
     g_autoptr(GHashTable) pasts = g_hash_table_new_full(keyed_hash_pointer, NULL, NULL, past_free);
     g_autoptr(GHashTable) spent = schedule_spent_new();
-    tell_unknown(every);
     notify_send("READY=1");
     gboolean goes_on = TRUE;
     while (goes_on && wait_for_round(every, interrupt)) {
@@ -375,14 +394,18 @@ push_rounds(const PushEvery *every, Queue *queue, const Interrupt *interrupt, pi
 }
 
 int
-push_every(const PushEvery *every, GError **error)
+push_every(const PushEvery *wanted, GError **error)
 {
     Interrupt interrupt;
-    g_autoptr(Queue) queue = queue_open(every->queue_root, every->destination->text, every->queue_bytes, error);
+    PushEvery every = *wanted;
+    g_auto(GStrv) names = bind_names(wanted, error);
+    g_autoptr(Queue) queue =
+        names != NULL ? queue_open(every.queue_root, every.destination->text, every.queue_bytes, error) : NULL;
     if (queue == NULL || !interrupt_catch(&interrupt, error))
         return STATUS_FAILED;
-    pid_t sender = begin_sender(every, &interrupt, error);
-    int status = sender > 0 ? push_rounds(every, queue, &interrupt, sender, error) : STATUS_FAILED;
+    every.names = names;
+    pid_t sender = begin_sender(&every, &interrupt, error);
+    int status = sender > 0 ? push_rounds(&every, queue, &interrupt, sender, error) : STATUS_FAILED;
     interrupt_release(&interrupt);
     return status;
 }

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """jescope push --every: processes pushed in rounds, by a process that takes dumps and one that sends them."""
 
+import contextlib
+import ctypes
+import errno
 import os
 import pathlib
 import signal
@@ -58,6 +61,63 @@ def test_rounds(pushing, receiver, start, tmp_path):  # noqa: F811
     assert "status 503" in told and "no-such-program" in told and "looked for in each round" in told
     found = counts(tmp_path / "queue")
     assert found["dropped"] == found["refused"] == found["damaged"] == 0
+
+
+class CloneArgs(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in ("flags", "pidfd", "child_tid", "parent_tid", "exit_signal", "stack", "stack_size",
+                                                     "tls", "set_tid", "set_tid_size", "cgroup")]
+
+
+def clone3(pid):
+    """fork() of a child with this pid, which the machine's root may choose."""
+    chosen = ctypes.c_int(pid)
+    args = CloneArgs(exit_signal=signal.SIGCHLD, set_tid=ctypes.addressof(chosen), set_tid_size=1)
+    made = ctypes.CDLL(None, use_errno=True).syscall(435, ctypes.byref(args), ctypes.c_size_t(ctypes.sizeof(args)))
+    if made < 0 and ctypes.get_errno() == errno.EPERM:
+        pytest.skip("only root may choose a pid")
+    assert made >= 0, os.strerror(ctypes.get_errno())
+    return made
+
+
+@contextlib.contextmanager
+def replaced(victim):
+    """Another process of its program, with its pid."""
+    proc = pathlib.Path(f"/proc/{victim.pid}")
+    words, variables = ((proc / name).read_bytes().rstrip(b"\0").split(b"\0") for name in ("cmdline", "environ"))
+    program = os.readlink(proc / "exe")
+    victim.stop()
+    silent, talk = os.pipe()
+    pid = clone3(victim.pid)
+    if pid == 0:
+        os.dup2(silent, 0)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.execve(program, words, dict(variable.split(b"=", 1) for variable in variables))
+    os.close(silent)
+    try:
+        wait_for(lambda: status_of(pid) is not None, "its agent answers")
+        yield pid
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(talk)
+
+
+def status_of(pid):
+    done = subprocess.run([JESCOPE, "status", "--json", "--via=agent", str(pid)], capture_output=True, timeout=DEADLINE, check=False)
+    return done.stdout if done.returncode == 0 else None
+
+
+def test_a_pid_means_one_process(pushing, receiver, start):  # noqa: F811
+    """Its successor by this number, which another user may have started, is not pushed."""
+    first, other = start(), start()
+    one = receiver()
+    pushing(f"put+http://127.0.0.1:{one.port}", [first.pid, other.pid])
+    wait_for(lambda: {pid for pid, _ in arrived(one)} == {first.pid, other.pid}, "a round of both")
+    with replaced(first) as pid:
+        replaced_us = time.time() * 1e6
+        since = lambda: [pid for pid, time_us in arrived(one) if time_us > replaced_us]  # noqa: E731
+        wait_for(lambda: since().count(other.pid) >= 3, "rounds of the other")
+        assert pid == first.pid and pid not in since()
 
 
 def test_budget(pushing, receiver, start):  # noqa: F811
