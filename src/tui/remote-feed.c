@@ -325,7 +325,7 @@ emit(RemoteFeed *self, const Request *request)
 
 /* Another process may have the name of the only target, or its pid, before this one ends. */
 static void
-bind(RemoteFeed *self, const Request *request)
+bind_target(RemoteFeed *self, const Request *request)
 {
     json_t *document = request->body != NULL ? document_parse(request->body, strlen(request->body), NULL) : NULL;
     RouteStatus status;
@@ -366,7 +366,7 @@ on_answer(gpointer data)
     if (request->id == LIST) {
         self->asked = FALSE;
         if (self->one)
-            bind(self, request);
+            bind_target(self, request);
         if (!self->one && g_error_matches(request->error, TARGET_ERROR, OUTCOME_NOT_FOUND))
             ask_self(self);
         else
