@@ -479,7 +479,7 @@ try_candidate(Session *session, const Candidate *candidate)
         return;
     if (count_of(session, GPOINTER_TO_UINT(user)) >= most_of(session, GPOINTER_TO_UINT(user))) {
         if (tries == 0)
-            leave_out(session, &candidate->process, "so many processes of its user are recorded already");
+            leave_out(session, &candidate->process, "the maximum number of processes of its user is recorded");
         return;
     }
     if (GPOINTER_TO_UINT(g_hash_table_lookup(session->slow, user)) >= SLOW_MS * 1000) {

@@ -39,7 +39,7 @@ gboolean loopback_may_have(Loopback *loopback, const char *address, int port, co
 /* The same for a server on a unix socket, of a known user. */
 gboolean loopback_user_may_have(Loopback *loopback, uid_t server);
 
-/* Whose server it is if it is_strange, to be freed; else NULL. */
+/* A sentence with the user whose server it is if it is_strange, to be freed; else NULL. */
 char *loopback_note(const Loopback *loopback, const char *server);
 
 /* Has CURL open no socket for an address that LOOPBACK has refused: it tries the next one of the name. */

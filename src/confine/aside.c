@@ -42,30 +42,6 @@ aside_manner(uid_t user)
     return aside_account_manner(account_of(user));
 }
 
-static _Thread_local struct {
-    void (*call)(gpointer data);
-    gpointer data;
-} meanwhile;
-
-void
-aside_set_meanwhile(void (*call)(gpointer data), gpointer data)
-{
-    meanwhile.call = call;
-    meanwhile.data = data;
-}
-
-/* Not again for what it waits for itself. */
-static void
-call_meanwhile(void)
-{
-    void (*const call)(gpointer data) = meanwhile.call;
-    if (call == NULL)
-        return;
-    meanwhile.call = NULL;
-    call(meanwhile.data);
-    meanwhile.call = call;
-}
-
 static gboolean inside; /* whether this process is such a child */
 
 /* Whether the process runs or waits for a processor. */
@@ -209,7 +185,6 @@ wait_for_answer(int socket, pid_t child, const Job *job)
         if (taken > RUNNING_US || (taken > aside_account_patience(user, is_short_of_time(job->batch)) && !running) ||
             has_ended(job->batch))
             return FALSE;
-        call_meanwhile();
     }
     return TRUE;
 }
@@ -247,7 +222,6 @@ fork_with_socket(int *socket)
     if (child == 0) {
         child_keep_only(&ends[1], 1); /* an inherited end of a pipe would hide that it was closed */
         inside = TRUE;
-        meanwhile.call = NULL;
     }
     *socket = ends[child == 0];
     if (child != 0)

@@ -80,9 +80,6 @@ gboolean aside_is_delayed_by(uid_t user);
 
 AsideManner aside_manner(uid_t user);
 
-/* MEANWHILE is called by this thread again and again while it waits for such a child; NULL: nothing, the default. */
-void aside_set_meanwhile(void (*meanwhile)(gpointer data), gpointer data);
-
 /* Whether this process is such a child, where slow work may be done directly. */
 gboolean aside_is_inside(void);
 

@@ -353,24 +353,6 @@ test_crowd(void)
 }
 
 static void
-count_calls(gpointer data)
-{
-    (*(guint *)data)++;
-    test_answer(); /* which waits itself */
-}
-
-static void
-test_meanwhile(void)
-{
-    guint calls = 0;
-    aside_set_meanwhile(count_calls, &calls);
-    g_assert_cmpint(run(wait_for_ever, HOSTILE + 7), ==, ASIDE_GIVEN_UP);
-    aside_set_meanwhile(NULL, NULL);
-    g_assert_cmpuint(calls, >, 2);
-    g_assert_cmpuint(calls, <, 200);
-}
-
-static void
 test_manner(void)
 {
     const uid_t user = HOSTILE + 8;
@@ -431,7 +413,6 @@ main(int argc, char **argv)
     g_test_add_func("/aside/many-users", test_many_users);
     g_test_add_func("/aside/list-end", test_list_end);
     g_test_add_func("/aside/crowd", test_crowd);
-    g_test_add_func("/aside/meanwhile", test_meanwhile);
     g_test_add_func("/aside/manner", test_manner);
     g_test_add_func("/aside/end", test_end);
     return g_test_run();
