@@ -67,8 +67,7 @@ print_usage(const char *program)
     return EXIT_REFUSED;
 }
 
-/* In the child: another user may have written the log -----------------------------------------------------------------
- */
+/* ---- in the child: another user may have written the log ---- */
 
 /* A log, of which LEFT bytes are read: its writer may go on without end. */
 typedef struct {
@@ -145,8 +144,7 @@ extract_data(gpointer log_to_read, GOutputStream *out, GError **error)
     return log->file != NULL && copy_lines(log, &data, error) ? EXIT_SUCCESS : -1;
 }
 
-/* In the process itself ---------------------------------------------------------------------------------------------
- */
+/* ---- in the process itself ---- */
 
 /* In a directory of another user, that user's links, also hard ones, may be other names of any file. */
 static int

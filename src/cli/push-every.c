@@ -354,8 +354,8 @@ tell_unknown(const char *name)
         command_say("push: %s; it is looked for in each round", error->message);
 }
 
-/* The names to look for in each round. A pid means the process that has it now: another one may have it later. NULL:
- * there is none with a pid. */
+/* The names to look for in each round. A pid means the process that has it now: another one may have it later. NULL
+ * with an error: no process has such a pid. */
 static GStrv
 bind_names(const PushEvery *every, GError **error)
 {

@@ -50,7 +50,8 @@ waited_for(const Renewing *renewing, const Entry *entry)
     return GPOINTER_TO_UINT(g_hash_table_lookup(renewing->waited, GUINT_TO_POINTER(entry->account)));
 }
 
-/* Whether ENTRY comes before OTHER: the user who has delayed the others least, then the one that has waited longest. */
+/* Whether ENTRY is renewed before OTHER: first the user whose processes have taken least time, then the renewal that is
+ * due longest. */
 static gboolean
 comes_before(const Renewing *renewing, const Entry *entry, const Entry *other)
 {

@@ -52,7 +52,7 @@ CURLcode loopback_perform(Loopback *loopback, CURL *curl, guint deadline_ms);
 /* Describes a refusal; to be freed. REMEDY: what to do if the server is right. */
 char *loopback_refusal(const Loopback *loopback, const char *server, const char *remedy);
 
-/* Sets *USER, for Loopback.named, to the user that TEXT names, by name or number. FALSE: there is none. */
+/* Parses TEXT, a user name or a number, into *USER, as for Loopback.named. FALSE if no user has the name. */
 gboolean loopback_parse_user(const char *text, uid_t *user);
 
 #endif

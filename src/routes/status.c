@@ -52,7 +52,7 @@ status_set_hello(RouteStatus *status, const WireHelloReply *hello)
                  (unsigned long long)hello->start_time);
 }
 
-/* The number at *TEXT, which becomes its end. False: there is none, or it is too long. */
+/* Parses the decimal number at *TEXT, and advances *TEXT behind it. False if there are no digits, or too many. */
 static bool
 take_digits(const char **text, uint64_t *number)
 {
