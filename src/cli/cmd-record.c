@@ -479,7 +479,10 @@ try_candidate(Session *session, const Candidate *candidate)
         return;
     if (count_of(session, GPOINTER_TO_UINT(user)) >= most_of(session, GPOINTER_TO_UINT(user))) {
         if (tries == 0)
-            leave_out(session, &candidate->process, "the maximum number of processes of its user is recorded");
+            leave_out(session, &candidate->process,
+                      "the maximum number of processes of its user is recorded; raise the limit of open files (ulimit "
+                      "-n), or "
+                      "record it alone by its pid");
         return;
     }
     if (GPOINTER_TO_UINT(g_hash_table_lookup(session->slow, user)) >= SLOW_MS * 1000) {
@@ -598,7 +601,8 @@ take_dump(Session *session, Recording *recording, RecordingDump last, GError **e
     int dump = -1;
     renewing_take(session->renewing, recording);
     if (!begin_turn(session, recording, DUMPS_MS))
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s: the dumps of its user's processes took %d s",
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
+                    "%s: the dumps of its user's processes took %d s; record it alone by its pid",
                     target_label(recording->target), DUMPS_MS / 1000);
     else if (arguments.children && last == RECORDING_ENDS && interrupt_is_pending(&session->interrupt))
         g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s: interrupted", target_label(recording->target));
@@ -957,7 +961,9 @@ const Command cmd_record = {
         "--sample sets the sampling period for this recording; the earlier period is restored at its end. With "
         "--children, TARGET selects all processes of that name, or the pid, and their descendants, including those "
         "started meanwhile (a reload); their dumps are written to one file, which 'jescope report' adds up; until "
-        "then they have at most --max-output together, and dumps beyond that are left out. Processes "
+        "then they have at most --max-output together, and dumps beyond that are left out. A quarter of the limit of "
+        "open files is the maximum number of processes, an eighth for those of other users than the service's. "
+        "Processes "
         "of the name must be of one user, as far as none of them has started the other; others that come are left out.",
     .examples = examples,
     .options = options,

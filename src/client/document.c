@@ -20,31 +20,29 @@ weight_of(char byte)
     return byte == '{' ? OBJECT_BYTES : byte == '[' ? ARRAY_BYTES : byte == ',' || byte == ':' ? VALUE_BYTES : 0;
 }
 
-gboolean
-document_weigh(const char *text, gsize length, gsize *bytes)
+gsize
+document_weight(const char *text, gsize length)
 {
+    gsize bytes = 0;
     gboolean quoted = FALSE;
-    *bytes = 0;
     for (gsize i = 0; i < length; i++)
         if (text[i] == '"')
             quoted = !quoted;
         else if (text[i] == '\\' && quoted)
             i++;
         else if (!quoted)
-            *bytes += weight_of(text[i]);
-    return !quoted;
+            bytes += weight_of(text[i]);
+    return bytes;
 }
 
 json_t *
 document_parse(const char *text, gsize length, GError **error)
 {
-    gsize bytes;
-    const gboolean may_be_json = document_weigh(text, length, &bytes);
-    if (bytes > VALUES_MAX) {
+    if (document_weight(text, length) > VALUES_MAX) {
         g_set_error_literal(error, TARGET_ERROR, OUTCOME_TOO_LARGE, "the answer holds too many values");
         return NULL;
     }
-    json_t *document = may_be_json ? json_loadb(text, length, 0, NULL) : NULL;
+    json_t *document = json_loadb(text, length, 0, NULL);
     if (document == NULL)
         g_set_error_literal(error, TARGET_ERROR, OUTCOME_PROTOCOL, "the answer is not valid JSON");
     return document;

@@ -16,9 +16,8 @@
  * number of values would take far more memory than the text. */
 json_t *document_parse(const char *text, gsize length, GError **error);
 
-/* Sets *BYTES to approximately the memory that the values of a document will take, without their texts. FALSE: TEXT
- * ends within a string, which is not JSON. */
-gboolean document_weigh(const char *text, gsize length, gsize *bytes);
+/* Approximately the bytes of memory that the values of a document will take, without their texts. */
+gsize document_weight(const char *text, gsize length);
 
 /* Reads all bytes of DESCRIPTOR, a file, and closes it; NUL-terminated, to be freed. NULL with OUTCOME_SYSTEM. *LENGTH
  * excludes the NUL. */

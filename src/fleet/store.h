@@ -23,7 +23,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(FleetStore, fleet_store_free)
 #define FLEET_TABLE_MAX ((gsize)64 << 20)
 void fleet_store_limit(FleetStore *store, guint64 bytes);
 
-/* The memory that the values of all answers together may take (document_weigh()), after which each call fails in the
+/* The memory that the values of all answers together may take (document_weight()), after which each call fails in the
  * same way: three bytes of an answer can stand for a hundred. Some 150 000 stacks of 50 frames. A test sets less. */
 #define FLEET_VALUES_MAX ((guint64)2 << 30)
 void fleet_store_limit_values(FleetStore *store, guint64 bytes);

@@ -114,20 +114,6 @@ test_values_count_together(void)
 }
 
 static void
-test_an_answer_that_ends_within_a_string(void)
-{
-    Answering answering;
-    g_autoptr(GError) error = NULL;
-    g_auto(FleetTaken) taken = {0};
-    const FleetPart part = {.at = 1, .window = 1};
-    begin(&answering, g_strdup("{\"data\":[[\"1\",\"1\",\"1\",\"1\",1]],\"more\":\""), 0);
-    g_assert_false(fleet_take(answering.store, &part, FLEET_SUM, &taken, &error));
-    g_assert_error(error, FLEET_ERROR, FLEET_ERROR_ANSWER);
-    g_assert_nonnull(strstr(error->message, "it ends within a string"));
-    end(&answering);
-}
-
-static void
 test_hosts_count_together(void)
 {
     enum { HOSTS = 1 << 16 };
@@ -228,7 +214,6 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/store/answers-count-together", test_answers_count_together);
     g_test_add_func("/store/values-count-together", test_values_count_together);
-    g_test_add_func("/store/an-answer-that-ends-within-a-string", test_an_answer_that_ends_within_a_string);
     g_test_add_func("/store/hosts-count-together", test_hosts_count_together);
     g_test_add_func("/store/slow-answers-count-together", test_slow_answers_count_together);
     g_test_add_func("/store/only-partitions-are-dropped", test_only_partitions_are_dropped);
