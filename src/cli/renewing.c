@@ -167,8 +167,9 @@ void
 renewing_add(Renewing *renewing, Recording *recording)
 {
     Entry *entry = g_new0(Entry, 1);
-    *entry = (Entry){
-        .recording = recording, .account = account_of(recording->owner), .due_us = g_get_monotonic_time() + RENEW_US};
+    *entry = (Entry){.recording = recording,
+                     .account = account_of(recording->owner),
+                     .due_us = (gint64)recording->recorder.renewed_ms * 1000 + RENEW_US};
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&renewing->lock);
     g_ptr_array_add(renewing->entries, entry);
     g_cond_broadcast(&renewing->changed);
