@@ -9,6 +9,7 @@
 #include "cli/renewing.h"
 #include "cli/sampling.h"
 #include "cli/size.h"
+#include "cli/user-times.h"
 #include "cli/via.h"
 #include "client/client.h"
 #include "confine/account.h"
@@ -100,8 +101,8 @@ typedef struct {
     RecordingRoom room;    /* for all dumps until they are written */
     guint64 collected;     /* bytes of it that those have which are being written */
     GHashTable *tried;     /* "PID.START" -> number of attempts; TRIES: given up */
-    GHashTable *slow;      /* user -> microseconds of failed attempts */
-    GHashTable *spent;     /* user -> milliseconds of this round */
+    UserTimes *slow;       /* failed attempts */
+    UserTimes *spent;      /* in this round */
     gboolean has_user;     /* of all families */
     uid_t user;
     gboolean told;       /* that there are families of others */
@@ -318,21 +319,17 @@ begin_round(Session *session)
 static gboolean
 begin_turn(Session *session, const Recording *recording, guint ms)
 {
-    const gpointer user = GUINT_TO_POINTER(account_of(recording->owner));
-    const guint spent = GPOINTER_TO_UINT(g_hash_table_lookup(session->spent, user));
+    const gint64 left_us = (gint64)ms * 1000 - user_times_of(session->spent, account_of(recording->owner));
     if (!arguments.children)
         return TRUE;
-    target_wait_until(recording->target, g_get_monotonic_time() + (gint64)(ms - MIN(spent, ms)) * 1000);
-    return spent < ms;
+    target_wait_until(recording->target, g_get_monotonic_time() + MAX(left_us, 0));
+    return left_us > 0;
 }
 
 static void
 end_turn(Session *session, const Recording *recording, gint64 begin_us)
 {
-    const gpointer user = GUINT_TO_POINTER(account_of(recording->owner));
-    const guint before = GPOINTER_TO_UINT(g_hash_table_lookup(session->spent, user));
-    const guint ms = (guint)((g_get_monotonic_time() - begin_us) / 1000);
-    g_hash_table_insert(session->spent, user, GUINT_TO_POINTER(before + ms));
+    user_times_add_since(session->spent, account_of(recording->owner), begin_us);
     target_wait_until(recording->target, 0);
 }
 
@@ -460,32 +457,28 @@ is_recorded(const Session *session, const Process *process)
 static void
 note_failed(Session *session, const Process *process, gint64 begin_us)
 {
-    const gpointer user = GUINT_TO_POINTER(account_of(process->uids[1]));
-    const guint us = (guint)(g_get_monotonic_time() - begin_us);
-    const guint before = GPOINTER_TO_UINT(g_hash_table_lookup(session->slow, user));
-    g_hash_table_insert(session->slow, user, GUINT_TO_POINTER(before + us));
-    session->failed_us += us;
+    user_times_add_since(session->slow, account_of(process->uids[1]), begin_us);
+    session->failed_us += g_get_monotonic_time() - begin_us;
 }
 
 static void
 try_candidate(Session *session, const Candidate *candidate)
 {
     g_autoptr(GError) cause = NULL;
-    const gpointer user = GUINT_TO_POINTER(account_of(candidate->process.uids[1]));
+    const uid_t account = account_of(candidate->process.uids[1]);
     if (candidate->reach == REACH_NO_JEMALLOC || is_recorded(session, &candidate->process))
         return;
     guint tries = count_try(session, &candidate->process);
     if (tries >= TRIES)
         return;
-    if (count_of(session, GPOINTER_TO_UINT(user)) >= most_of(session, GPOINTER_TO_UINT(user))) {
+    if (count_of(session, account) >= most_of(session, account)) {
         if (tries == 0)
             leave_out(session, &candidate->process,
-                      "the maximum number of processes of its user is recorded; raise the limit of open files (ulimit "
-                      "-n), or "
-                      "record it alone by its pid");
+                      "the maximum number of processes of its user is recorded; raise the limit of open files "
+                      "(ulimit -n), or record it alone by its pid");
         return;
     }
-    if (GPOINTER_TO_UINT(g_hash_table_lookup(session->slow, user)) >= SLOW_MS * 1000) {
+    if (user_times_of(session->slow, account) >= SLOW_MS * 1000) {
         if (tries + 1 == TRIES)
             leave_out(session, &candidate->process, "other processes of its user do not answer in time");
         return;
@@ -885,8 +878,8 @@ session_init(Session *session)
     session->recordings = g_ptr_array_new_with_free_func((GDestroyNotify)recording_free);
     session->ended = g_ptr_array_new_with_free_func((GDestroyNotify)named_dump_free);
     session->tried = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, NULL);
-    session->slow = g_hash_table_new(NULL, NULL);
-    session->spent = g_hash_table_new(NULL, NULL);
+    session->slow = user_times_new();
+    session->spent = user_times_new();
     session->start_us = g_get_monotonic_time();
     session->room.bytes_most = target_output_limit();
     session->room.dumps_most = most_dumps();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/renewing.h"
 
-#include "cli/command.h"
+#include "cli/user-times.h"
 #include "confine/account.h"
 
 enum {
@@ -22,7 +22,7 @@ struct Renewing {
     GCond changed;
     GThread *thread;
     GPtrArray *entries; /* of Entry */
-    GHashTable *waited; /* account -> milliseconds that were waited for its processes */
+    UserTimes *waited;  /* for renewals */
     gint64 end_us;
     gboolean is_ending;
 };
@@ -44,18 +44,13 @@ find_entry(const Renewing *renewing, const Recording *recording)
     g_assert_not_reached();
 }
 
-static guint
-waited_for(const Renewing *renewing, const Entry *entry)
-{
-    return GPOINTER_TO_UINT(g_hash_table_lookup(renewing->waited, GUINT_TO_POINTER(entry->account)));
-}
-
 /* Whether ENTRY is renewed before OTHER: first the user whose processes have taken least time, then the renewal that is
  * due longest. */
 static gboolean
 comes_before(const Renewing *renewing, const Entry *entry, const Entry *other)
 {
-    const guint one = waited_for(renewing, entry), two = waited_for(renewing, other);
+    const gint64 one = user_times_of(renewing->waited, entry->account);
+    const gint64 two = user_times_of(renewing->waited, other->account);
     return one != two ? one < two : entry->due_us < other->due_us;
 }
 
@@ -88,13 +83,11 @@ renew(Renewing *renewing, Entry *entry)
     entry->is_taken = TRUE;
     g_mutex_unlock(&renewing->lock);
     recording_renew(entry->recording, left_ms, &failure);
-    const gint64 end_us = g_get_monotonic_time();
     g_mutex_lock(&renewing->lock);
     entry->is_taken = FALSE;
     entry->failure = failure;
-    entry->due_us = end_us + RENEW_US;
-    const guint waited = waited_for(renewing, entry) + (guint)((end_us - begin_us) / 1000);
-    g_hash_table_insert(renewing->waited, GUINT_TO_POINTER(entry->account), GUINT_TO_POINTER(waited));
+    entry->due_us = g_get_monotonic_time() + RENEW_US;
+    user_times_add_since(renewing->waited, entry->account, begin_us);
     g_cond_broadcast(&renewing->changed);
 }
 
@@ -122,7 +115,7 @@ renewing_new(GError **error)
     g_mutex_init(&renewing->lock);
     g_cond_init(&renewing->changed);
     renewing->entries = g_ptr_array_new_with_free_func(free_entry);
-    renewing->waited = g_hash_table_new(NULL, NULL);
+    renewing->waited = user_times_new();
     renewing->end_us = G_MAXINT64;
     renewing->thread = g_thread_try_new("renewing", run, renewing, error);
     if (renewing->thread != NULL)
