@@ -195,8 +195,9 @@ block_append(Block *block, History *history, const StatsSample *sample, HistoryP
 {
     const guint rows = block_rows(block);
     if (!time_may_follow(sample->time_us, rows > 0 ? block_time(block, rows - 1) : G_MININT64)) {
-        g_set_error_literal(error, HISTORY_ERROR, HISTORY_ERROR_FAILED,
-                            "a sample whose time cannot follow is not stored");
+        g_set_error_literal(
+            error, HISTORY_ERROR, HISTORY_ERROR_FAILED,
+            "a sample was not stored: its time is before that of the last one, or outside the years 1 to 9999");
         return FALSE;
     }
     Appender appender = {.block = block,
